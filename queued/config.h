@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.h - the configuration file of the daemon: read whole, checked whole, then used.
+ *
+ * One YAML file over one schema table (contracts.md 5 is the form). Keys of later versions are
+ * refused with their path, like unknown ones.
+ */
+#ifndef QUEUED_CONFIG_H
+#define QUEUED_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/settings.h"
+#include "util/err.h"
+
+enum { CONFIG_PATH_MAX = 255, CONFIG_LISTEN_MAX = 4, CONFIG_USERS_MAX = 4096 };
+
+enum config_role { ROLE_VIEWER, ROLE_SUBMITTER, ROLE_TENANT_ADMIN, ROLE_ADMIN };
+
+struct config_user {
+    char name[USER_NAME_MAX + 1];
+    enum config_role role;
+    uint32_t n_tenants; /* 0: none. Paths; a tenant includes its subtree */
+    char (*tenants)[TENANT_PATH_MAX + 1];
+};
+
+struct config_alias { /* resources: {rdma: [rdma/hca, nvidia.com/mlnxnics]} */
+    char name[LABEL_MAX + 1];
+    uint32_t n;
+    char resources[4][LABEL_KEY_MAX + 1];
+};
+
+struct config {
+    char store_dir[CONFIG_PATH_MAX + 1];
+    uint32_t n_rpc;
+    char rpc[CONFIG_LISTEN_MAX][CONFIG_PATH_MAX + 1]; /* ipc:///..., tcp://127.0.0.1:port */
+    char insecure_loopback_user[USER_NAME_MAX + 1];   /* "" : TCP is refused */
+    char http[CONFIG_PATH_MAX + 1];                   /* host:port; "" off */
+    char kubeconfig[CONFIG_PATH_MAX + 1];             /* "" : in the cluster */
+    uint32_t n_namespaces;                            /* 0: all tenants' */
+    char namespaces[64][LABEL_MAX + 1];
+    uint32_t n_users;
+    struct config_user *users;
+    uint32_t n_aliases;
+    struct config_alias aliases[16];
+    struct settings settings;
+};
+
+/* Read and check a file. -1 INVALID with "FILE:LINE:COLUMN: path: what, and what to do". */
+int config_load(struct config **ret, const char *path, struct err *err);
+void config_destroy(struct config *c);
+/* The configuration in force, defaults filled in, as YAML that config_load() reads back. */
+void config_print(const struct config *c, FILE *out);
+const struct config_user *config_user(const struct config *c, const char *name); /* NULL */
+
+#endif

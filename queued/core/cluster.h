@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.h - all nodes: lookup, hold and release, foreign pods, generations that wake sleepers.
+ *
+ * The one place that changes node->used and, with it, the counts of the topology.
+ */
+#ifndef QUEUED_CORE_CLUSTER_H
+#define QUEUED_CORE_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "core/demand.h"
+#include "core/node.h"
+#include "core/topology.h"
+#include "util/vec.h"
+
+/* A live pod on a node that is counted for itself: foreign, or of an attempt that is over. */
+struct counted_pod {
+    char *key; /* "ns/name" */
+    char uid[UID_MAX + 1];
+    uint32_t node_ix;
+    struct resources asks;
+    UT_hash_handle hh;
+};
+
+struct cluster {
+    const struct settings *settings;
+    struct resource_names names;
+    VEC(struct node *) nodes;   /* by node_ix; NULL where a slot is free */
+    VEC(uint32_t) free_slots;
+    VEC(uint32_t) by_name;      /* node_ix of known nodes in name order */
+    struct node *node_by_name;
+    struct counted_pod *pods;
+    struct topology topology;
+    uint64_t shape_gen;         /* a node appeared, went, or changed its labels, taints or sizes */
+    uint64_t freed_gen[MODELS_MAX + 1]; /* capacity of this model became free ([MODELS_MAX]: of none) */
+    struct constraint *constraints;
+};
+
+void cluster_init(struct cluster *c, const struct settings *settings);
+void cluster_fini(struct cluster *c);
+
+/* Takes fact over. Returns the node. */
+struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact);
+/* Forget the object; the entry stays, imaginary, while something is held on it. */
+void cluster_node_gone(struct cluster *c, const char *name);
+struct node *cluster_node(const struct cluster *c, uint32_t ix);      /* NULL: no such */
+struct node *cluster_find(const struct cluster *c, const char *name); /* NULL: no such */
+/* The node of this name, imaginary when unknown ("" gives IX_NONE). */
+uint32_t cluster_node_named(struct cluster *c, const char *name);
+
+/* Hold or release one pod of a gang on a node. */
+void cluster_hold(struct cluster *c, uint32_t node_ix, const struct resources *asks);
+void cluster_release(struct cluster *c, uint32_t node_ix, const struct resources *asks);
+
+/* Count a foreign pod, or change what is counted; not bound, terminal or gone: count nothing. */
+void cluster_pod_seen(struct cluster *c, const struct pod_fact *pod);
+void cluster_pod_gone(struct cluster *c, const char *ns, const char *name, const char *uid);
+
+/* Constraints of a role (models are checked apart). */
+struct constraint *constraint_intern(struct cluster *c, const struct spec_role *role);
+void constraint_release(struct cluster *c, struct constraint *k);
+/* May the role's pods go to this node at all (selector, taints, model, shared GPUs)?
+ * Health and free amounts are not looked at. */
+bool role_allows(const struct demand_role *role, const struct node *n);
+/* Text that identifies the content of a constraint. */
+const char *constraint_text(const struct constraint *k);
+/* Why not: "selector", "taint", "model", "shared"; NULL when it is allowed. ret_key (may be NULL):
+ * label or taint key that decided. */
+const char *role_refusal(const struct demand_role *role, const struct node *n, const char **ret_key);
+
+/* The demand of a spec, interned: same content, same pointer. One user more. */
+struct demand *demand_of(struct cluster *c, struct demand **table, const struct spec *spec);
+void demand_release(struct cluster *c, struct demand **table, struct demand *d);
+/* CPU and memory of one pod of a role where they were left out: the smallest share over the known
+ * nodes that it may use, less 5 percent; 1 CPU and 4 GiB without GPUs. false: no such node yet. */
+bool demand_share(const struct cluster *c, const struct demand_role *role, int64_t *ret_cpu_milli,
+                  int64_t *ret_memory_bytes);
+
+#endif

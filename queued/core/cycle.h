@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cycle.h - the next decision that can be taken, or none.
+ *
+ * Only the heads of buckets that are not asleep are looked at; a verdict "does not fit" puts
+ * its bucket to sleep until something that could change it has changed.
+ */
+#ifndef QUEUED_CORE_CYCLE_H
+#define QUEUED_CORE_CYCLE_H
+
+#include "core/state.h"
+
+/* Fills ev with EV_GANG_PLACED and returns true, or returns false: nothing can be decided now. */
+bool cycle_next(struct state *s, usec_t now, struct event *ev);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* demand.h - what a gang asks of the cluster, without names, images and times.
+ *
+ * Gangs with equal demand get the same answer from the cluster as it is now, so demands are
+ * interned by content: 100,000 pending jobs have a few hundred. A demand lives as long as a job
+ * uses it. Run time is not part of it.
+ */
+#ifndef QUEUED_CORE_DEMAND_H
+#define QUEUED_CORE_DEMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "core/limits.h"
+#include "core/resource.h"
+#include "core/settings.h"
+#include "core/spec.h"
+
+/* Which nodes a role may use, interned like demands: models, node selector, tolerations. */
+struct constraint;
+
+struct demand_role {
+    char name[ROLE_NAME_MAX + 1];
+    uint32_t replicas;
+    struct resources each; /* of one pod; CPU and memory 0 when left out */
+    bool has_cpu, has_memory;
+    uint32_t n_models; /* 0: any */
+    uint8_t models[ROLE_MODELS_MAX];
+    struct constraint *constraint;
+};
+
+struct demand {
+    uint32_t n_roles;
+    struct demand_role roles[JOB_ROLES_MAX];
+    uint32_t pods; /* in all */
+    uint64_t gpus; /* in all */
+    /* topology: level indices as in topology.h; IX_NONE */
+    uint32_t hierarchy; /* of the levels below */
+    uint32_t required;  /* position in it, n_levels for host; IX_NONE: none */
+    uint32_t preferred; /* position; IX_NONE: any */
+    bool has_unknown_level; /* a level that left the configuration: InvalidLevel, waits */
+
+    uint32_t n_jobs; /* users; freed at 0 */
+    char *key;       /* the content, as text */
+    UT_hash_handle hh;
+};
+
+#endif

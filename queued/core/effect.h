@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* effect.h - intentions that state_apply() leaves behind, carried out in order.
+ *
+ * SAVE_* and DROP_* become the one store transaction of the turn; the others run when it is
+ * acknowledged. Whoever runs them reads the present state for what they name, so a repeated
+ * effect is harmless. Effects own their pointers; effects_clear() frees them.
+ */
+#ifndef QUEUED_CORE_EFFECT_H
+#define QUEUED_CORE_EFFECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "core/ids.h"
+#include "core/job_fsm.h"
+#include "core/spec.h"
+#include "util/err.h"
+#include "util/vec.h"
+
+enum effect_kind {
+    EFFECT_SAVE_JOB,     /* record of job */
+    EFFECT_SAVE_SPEC,    /* its spec, once */
+    EFFECT_SAVE_KEY,     /* its submit key */
+    EFFECT_SAVE_REQUEST, /* remembered answer */
+    EFFECT_SAVE_EVENT,   /* durable event; also told to watchers after the commit */
+    EFFECT_SAVE_ATTEMPT, /* accounting row of the attempt that ended */
+    EFFECT_DROP_JOB,     /* record, spec and name are past their time */
+    EFFECT_DROP_KEY,
+    EFFECT_DROP_REQUEST,
+    EFFECT_DROP_EVENTS, /* all below a sequence number */
+    EFFECT_REPLY,
+    EFFECT_GANG_START,  /* create and bind the pods of the current attempt */
+    EFFECT_GANG_STOP,   /* delete what exists of the current attempt; maybe the service */
+    EFFECT_POD_DELETE,  /* one stray pod */
+    EFFECT_KINDS,
+};
+
+/* A state change of a job, numbered without gaps. */
+struct job_note {
+    uint64_t seq;
+    usec_t at;
+    struct job_id job;
+    char job_name[JOB_NAME_MAX + 1];
+    char tenant[TENANT_PATH_MAX + 1];
+    uint32_t uid; /* owner, for the filter of watchers */
+    enum job_state from; /* 0: submitted */
+    enum job_state to;
+    uint32_t attempt;
+    char reason[32];
+    char text[REASON_TEXT_MAX + 1];
+};
+
+/* The answer of a changing call, remembered 24 h per identity and request id. */
+struct answer {
+    uint32_t uid;
+    uint8_t request_id[REQUEST_ID_BYTES];
+    usec_t at;
+    struct job_id job;
+    enum err_code code;
+    bool is_again;           /* the submit key was known: the job existed already */
+    char text[ERR_TEXT_MAX]; /* error sentence, or a warning beside success */
+};
+
+struct reply {
+    uint64_t token;
+    struct answer answer;
+};
+
+struct effect {
+    enum effect_kind kind;
+    struct job_id job; /* of SAVE_JOB, SAVE_SPEC, SAVE_ATTEMPT, DROP_*, GANG_* */
+    union {
+        struct spec *spec;          /* SAVE_SPEC; owned */
+        struct answer *answer;      /* SAVE_REQUEST; owned. DROP_REQUEST: uid and request_id */
+        struct job_note *note;      /* SAVE_EVENT; owned */
+        struct reply *reply;        /* REPLY; owned */
+        struct ev_pod_gone *pod;    /* POD_DELETE: ns, name, uid; owned */
+        char *key;                  /* DROP_KEY: "tenant\nkey"; owned */
+        uint64_t below_seq;         /* DROP_EVENTS */
+        bool with_service;          /* GANG_STOP: remove the service too */
+    } u;
+};
+
+struct effects {
+    VEC(struct effect) list;
+};
+
+/* Room for what one more event may add? */
+bool effects_have_room(const struct effects *e);
+struct effect *effects_add(struct effects *e, enum effect_kind kind, struct job_id job);
+void effects_clear(struct effects *e); /* frees what the effects own; keeps the memory */
+void effects_fini(struct effects *e);
+const char *effect_name(enum effect_kind kind);
+
+#endif

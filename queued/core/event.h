@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.h - facts that come in: a tagged union with names. Decisions do not pass here as facts,
+ * but use the same type (EV_GANG_PLACED) so that state_apply() is the one way to change.
+ *
+ * An event owns what its pointers point to; event_fini() frees it. state_apply() may take a
+ * pointer over and sets it to NULL.
+ */
+#ifndef QUEUED_CORE_EVENT_H
+#define QUEUED_CORE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/ids.h"
+#include "core/limits.h"
+#include "core/resource.h"
+#include "core/spec.h"
+#include "util/parse.h"
+
+enum event_kind {
+    EV_NONE,
+    EV_JOB_SUBMIT,   /* a client: store this job */
+    EV_JOB_CANCEL,   /* a client: stop this job */
+    EV_GANG_PLACED,  /* the cycle: a placement for a pending gang */
+    EV_NODE_SEEN,    /* a node is new or has changed */
+    EV_NODE_GONE,
+    EV_POD_SEEN,     /* a pod, ours or foreign, as the API server has it now */
+    EV_POD_GONE,     /* a pod object is gone */
+    EV_POD_BOUND,    /* the binding of a member was accepted (or found done) */
+    EV_POD_REFUSED,  /* a create or bind of a member was refused */
+    EV_SERVICE_GONE, /* the headless service of a job is gone */
+    EV_SYNCED,       /* node and pod lists are complete: cycles may run, gangs in between resume */
+    EV_CLUSTER,      /* the API server answers, or does not */
+    EV_STORE_LOW,    /* space: below the reserve, or enough again */
+    EV_TIMER,        /* nothing happened but time */
+    EV_KINDS,
+};
+
+/* Who asks, from the socket's credentials and the configuration, never from the message. */
+struct caller {
+    uint32_t uid;
+    char user[USER_NAME_MAX + 1];
+    bool is_admin;
+};
+
+enum { REQUEST_ID_BYTES = 16 };
+
+/* Where the answer goes, and the key of the idempotency table. */
+struct request_ref {
+    uint64_t reply_token; /* of the RPC server; 0: nobody waits */
+    uint32_t uid;
+    uint8_t request_id[REQUEST_ID_BYTES];
+};
+
+struct ev_submit {
+    struct request_ref ref;
+    struct caller caller;
+    struct spec *spec; /* checked by spec_check(); owned */
+    uint8_t digest[SPEC_DIGEST_BYTES];
+    bool is_dry_run;         /* all checks and the verdict, nothing stored */
+    bool require_feasible;   /* refuse what no node of the cluster could ever take */
+};
+
+struct ev_cancel {
+    struct request_ref ref;
+    struct caller caller; /* already authorised for this job by rpc_auth */
+    struct job_id job;
+    char why[REASON_TEXT_MAX + 1]; /* "" none */
+};
+
+struct placement_member {
+    uint32_t node_ix;
+    uint32_t rank;
+};
+
+struct ev_placed {
+    struct job_id job;
+    uint32_t n; /* members, in the order of struct job */
+    struct placement_member *members; /* owned */
+    uint8_t model;                    /* charged model; MODELS_MAX: no GPUs */
+    int64_t fixed_cpu_milli[JOB_ROLES_MAX];
+    int64_t fixed_memory_bytes[JOB_ROLES_MAX];
+};
+
+struct node_label {
+    char *key;
+    char *value;
+};
+
+struct node_taint {
+    char *key;
+    char *value;
+    char effect[20]; /* NoSchedule, PreferNoSchedule, NoExecute */
+};
+
+/* A node as the API server has it. All amounts are of one unit per dimension (resource.h). */
+struct node_fact {
+    char name[NODE_NAME_MAX + 1];
+    char uid[UID_MAX + 1];
+    char boot_id[UID_MAX + 1];
+    struct resource_amount *capacity;
+    uint32_t n_capacity;
+    struct resource_amount *allocatable;
+    uint32_t n_allocatable;
+    struct node_label *labels;
+    uint32_t n_labels;
+    struct node_taint *taints;
+    uint32_t n_taints;
+    bool is_ready;       /* condition Ready is True */
+    bool is_cordoned;    /* spec.unschedulable */
+    bool is_deleting;
+    usec_t not_ready_since; /* transition time of Ready when it is not True; 0 unknown */
+};
+
+enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
+
+/* A pod as the API server has it. */
+struct pod_fact {
+    char ns[LABEL_MAX + 1];
+    char name[NODE_NAME_MAX + 1]; /* of foreign pods: up to 253 */
+    char uid[UID_MAX + 1];
+    char node[NODE_NAME_MAX + 1]; /* "" unbound */
+    enum pod_phase phase;
+    bool is_deleting;
+    bool is_ready;
+    int16_t exit_code;              /* of the first container when terminated; -1 */
+    char reason[64];                /* status.reason or the container's: "OOMKilled" ... */
+    struct resource_amount *requests; /* effective request of the whole pod */
+    uint32_t n_requests;
+    /* from our labels; job.v 0: none of ours, or labels that do not parse */
+    struct job_id job;
+    char role[ROLE_NAME_MAX + 1];
+    uint32_t index;
+    uint32_t attempt;
+};
+
+enum refusal_kind {
+    REFUSAL_TRY_LATER, /* quota, missing namespace or account, terminating ...: undo, back off */
+    REFUSAL_REJECTED,  /* invalid or forbidden for good: the job ends Rejected */
+    REFUSAL_BIND,      /* the binding was refused for good: undo, exclude the host */
+};
+
+struct ev_pod_answer {
+    struct job_id job;
+    uint32_t attempt;
+    uint32_t member; /* position in job->members */
+    char uid[UID_MAX + 1];
+    enum refusal_kind refusal; /* of EV_POD_REFUSED */
+    char text[REASON_TEXT_MAX + 1];
+};
+
+struct ev_pod_gone {
+    char ns[LABEL_MAX + 1];
+    char name[NODE_NAME_MAX + 1];
+    char uid[UID_MAX + 1]; /* "" : the API says that no pod of this name exists */
+    struct job_id job;     /* as in pod_fact; 0 foreign */
+    uint32_t attempt;
+    uint32_t member; /* position, when an answer to our DELETE told; IX_NONE from the watch */
+};
+
+struct event {
+    enum event_kind kind;
+    usec_t at; /* when the engine took it in, microseconds since 1970 */
+    union {
+        struct ev_submit submit;
+        struct ev_cancel cancel;
+        struct ev_placed placed;
+        struct node_fact *node; /* EV_NODE_SEEN; owned */
+        char *node_name;        /* EV_NODE_GONE; owned */
+        struct pod_fact *pod;   /* EV_POD_SEEN; owned */
+        struct ev_pod_gone *pod_gone; /* owned */
+        struct ev_pod_answer *answer; /* EV_POD_BOUND, EV_POD_REFUSED; owned */
+        struct job_id service_job;    /* EV_SERVICE_GONE */
+        struct {
+            bool is_up;
+            char text[REASON_TEXT_MAX + 1]; /* why not */
+        } cluster;
+        bool is_low; /* EV_STORE_LOW */
+    } u;
+};
+
+const char *event_name(enum event_kind kind);
+void event_fini(struct event *ev);
+void node_fact_destroy(struct node_fact *n);
+void pod_fact_destroy(struct pod_fact *p);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.h - why is this job waiting: one dominant reason with numbers and a next step.
+ *
+ * Reasons are computed when somebody asks and live nowhere; the fixed precedence is the order of
+ * explain.def. Codes are part of the API.
+ */
+#ifndef QUEUED_CORE_EXPLAIN_H
+#define QUEUED_CORE_EXPLAIN_H
+
+#include <stdint.h>
+
+#include "core/state.h"
+
+enum { EXPLAIN_NUMBERS_MAX = 12, EXPLAIN_LINES_MAX = 6, EXPLAIN_LINE_MAX = 255 };
+
+struct explain_number {
+    const char *name; /* "free_gpus" */
+    int64_t value;
+};
+
+struct explain {
+    const char *code; /* of explain.def; "" when the job does not wait */
+    char text[REASON_TEXT_MAX + 1];
+    char next_step[EXPLAIN_LINE_MAX + 1]; /* "" none */
+    uint32_t n_numbers;
+    struct explain_number numbers[EXPLAIN_NUMBERS_MAX];
+    char asks[EXPLAIN_LINE_MAX + 1];    /* "4 nodes x 8 H100, prefers rack" */
+    char now[EXPLAIN_LINE_MAX + 1];     /* state of the cluster for this demand */
+    char closest[EXPLAIN_LINE_MAX + 1]; /* nearest thing to a fit; "" none */
+    char not_it[EXPLAIN_LINE_MAX + 1];  /* what does not block it */
+    uint32_t position;                  /* in its tenant, 1..; 0 not waiting */
+    uint32_t position_overall;
+};
+
+void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret);
+/* All codes, for documents and tests. */
+const char *const *explain_codes(unsigned *ret_n);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - one job in memory: who, in which state, what it needs, where its members are.
+ *
+ * The record that the store keeps is this without what can be learned again: member phases
+ * and uids come from the cluster, the demand from the stored spec.
+ */
+#ifndef QUEUED_CORE_JOB_H
+#define QUEUED_CORE_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "core/demand.h"
+#include "core/ids.h"
+#include "core/job_fsm.h"
+#include "core/limits.h"
+#include "util/parse.h"
+
+enum member_phase {
+    MEMBER_PLACED,  /* host chosen; the pod may or may not exist */
+    MEMBER_BOUND,   /* the API server has accepted the binding */
+    MEMBER_RUNNING,
+    MEMBER_SUCCEEDED, /* terminal: holds nothing */
+    MEMBER_FAILED,    /* terminal: holds nothing */
+    MEMBER_GONE,      /* no such pod any more */
+};
+
+/* One pod of the current attempt. Order: role by role, index by index. */
+struct member {
+    uint32_t node_ix;
+    uint32_t rank;  /* 0..pods-1, neighbours sit on neighbouring hosts */
+    uint16_t index; /* in its role */
+    uint8_t role;
+    uint8_t phase; /* enum member_phase */
+    int16_t exit_code; /* of a terminal one; -1 unknown */
+    bool is_seen;      /* in the pod list of this connection */
+    char uid[UID_MAX + 1]; /* "" until known */
+};
+
+/* Why a job is where it is: said once at the transition, stored, shown. */
+struct job_reason {
+    char code[32];                  /* one of explain.def or of a transition: "ExitCode" ... */
+    char text[REASON_TEXT_MAX + 1]; /* one sentence with numbers */
+};
+
+struct job {
+    /* fixed at submission */
+    struct job_id id;
+    char name[JOB_NAME_MAX + 1];
+    char ns[LABEL_MAX + 1];
+    char tenant[TENANT_PATH_MAX + 1];
+    uint32_t tenant_ix; /* IX_NONE: no longer in the configuration */
+    char user[USER_NAME_MAX + 1];
+    uint32_t uid; /* of the submitter */
+    char priority_class[CLASS_NAME_MAX + 1];
+    int32_t priority;
+    usec_t submitted_at;
+    usec_t max_runtime_us, max_queue_us, start_timeout_us, grace_us;
+    uint32_t max_restarts;
+    struct demand *demand; /* interned in the state; shared */
+    char submit_key[SUBMIT_KEY_MAX + 1]; /* "" none */
+    uint8_t digest[32];                  /* of the spec (spec_feed), SHA-256 */
+
+    /* moves */
+    enum job_state state;
+    enum job_state outcome; /* while Stopping: where to; JOB_PENDING: requeue. 0 otherwise */
+    struct job_reason reason; /* of the last transition */
+    usec_t state_since;
+    usec_t queued_at;      /* start of the present wait, for maxQueueTime */
+    uint32_t attempt;      /* 0 before the first placement, then 1.. */
+    uint32_t restarts;     /* that count against max_restarts */
+    uint32_t refusals;     /* placements undone in a row, for back-off */
+    usec_t not_before;     /* back-off: no placement earlier; 0 none */
+    usec_t attempt_at;     /* decision of the current attempt */
+    usec_t running_at;     /* all members Running; 0 not yet */
+    usec_t ended_at;       /* terminal since; 0 */
+    int32_t exit_code;     /* highest of the members; -1 unknown */
+    bool has_service;      /* a headless service was asked for and not yet removed */
+    bool has_pods;         /* terminal, and finished pods are still kept */
+    uint32_t excluded[JOB_EXCLUDED_MAX]; /* node_ix that refused; IX_NONE empty. In memory only */
+
+    /* the current attempt; NULL without one */
+    uint32_t n_members;
+    struct member *members;
+    int64_t fixed_cpu_milli[JOB_ROLES_MAX]; /* what a role that left it out was given; -1 */
+    int64_t fixed_memory_bytes[JOB_ROLES_MAX];
+    uint32_t charged_gpus; /* what the tenant is charged now */
+    uint8_t charged_model; /* model index of the charge; MODELS_MAX: none */
+    uint32_t n_bound, n_running, n_done, n_gone; /* counts over members, kept by job_set_phase() */
+    bool is_resumed; /* after a start: its pods were compared with the list */
+
+    /* the queue */
+    struct bucket *bucket;     /* while Pending; NULL otherwise */
+    struct job *prev, *next;   /* in the bucket, by age */
+    uint64_t saved_turn;       /* turn in which SAVE was asked for */
+    UT_hash_handle hh;         /* by id */
+    UT_hash_handle hh_name;    /* by ns/name */
+    char key_name[LABEL_MAX + 1 + JOB_NAME_MAX + 1]; /* "ns/name" */
+};
+
+/* Move a member to a phase, keeping the counts. */
+void job_set_phase(struct job *j, struct member *m, enum member_phase phase);
+/* The member of a role and index, or NULL. */
+struct member *job_member(const struct job *j, uint32_t role, uint32_t index);
+/* Role index by name; IX_NONE. */
+uint32_t job_role(const struct job *j, const char *name);
+/* Writes "<job>-<role>-<index>-<attempt>". buf: POD_NAME_MAX + 12. */
+enum { POD_NAME_TEXT = POD_NAME_MAX + 12 };
+const char *job_pod_name(char buf[POD_NAME_TEXT], const struct job *j, const struct member *m);
+/* Four characters of a hash of the id for the name; round: 0.. on collisions. */
+void job_name_suffix(char buf[5], struct job_id id, uint32_t round);
+
+#endif

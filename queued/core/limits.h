@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limits.h - every maximum, in one place. Outside input is refused above them; the tables of
+ * the core are sized by them. Lengths are without the ending NUL. */
+#ifndef QUEUED_CORE_LIMITS_H
+#define QUEUED_CORE_LIMITS_H
+
+enum {
+    /* names (contracts.md 6: a pod's host name <job>-<role>-<index> must fit 63) */
+    JOB_BASE_NAME_MAX = 40, /* metadata.name */
+    JOB_NAME_MAX = 45,      /* with "-" and 4 characters */
+    ROLE_NAME_MAX = 12,
+    LABEL_MAX = 63,      /* a DNS label or a label value */
+    LABEL_KEY_MAX = 317, /* prefix/name */
+    TENANT_PATH_MAX = 63,
+    NODE_NAME_MAX = 253,
+    POD_NAME_MAX = 63,
+    UID_MAX = 39, /* a uid of the API server: 36 characters today */
+    SUBMIT_KEY_MAX = 128,
+    USER_NAME_MAX = 63,
+    CLASS_NAME_MAX = 31,
+    REASON_TEXT_MAX = 255,
+
+    /* one job */
+    SPEC_BYTES_MAX = 48 * 1024, /* packed on the wire */
+    JOB_ROLES_MAX = 8,
+    JOB_PODS_MAX = 10000, /* indices stay below 10,000 */
+    ROLE_MODELS_MAX = 8,
+    ROLE_ENV_MAX = 256,
+    ROLE_ARGS_MAX = 256,
+    ROLE_VOLUMES_MAX = 32,
+    ROLE_SELECTOR_MAX = 32,
+    ROLE_TOLERATIONS_MAX = 16,
+    ROLE_EXTENDED_MAX = 8,
+    JOB_LABELS_MAX = 32,
+    JOB_RESTARTS_MAX = 1000000,
+    POD_GPUS_MAX = 64,
+    JOB_EXCLUDED_MAX = 8, /* nodes remembered as having refused a bind */
+
+    /* the whole */
+    JOBS_MAX = 500000, /* records in memory */
+    NODES_MAX = 50000,
+    TENANTS_MAX = 1024,
+    TENANT_DEPTH_MAX = 8,
+    HIERARCHIES_MAX = 4,
+    LEVELS_MAX = 8, /* over all hierarchies, `host` not counted */
+    LEVEL_LABELS_MAX = 4,
+    MODELS_MAX = 32,
+    CLASSES_MAX = 32,
+    RESOURCES_MAX = 32, /* dimensions of a resource vector */
+    NODE_GPUS_MAX = 64,
+    REQUESTS_MAX = 1000000, /* remembered answers */
+
+    /* one turn */
+    TURN_EVENTS_MAX = 1024,
+    TURN_DECISIONS_MAX = 64,
+    EFFECTS_MAX = 8192,
+    EFFECTS_SPARE = 16, /* what one event may add at the most, for one job */
+    INBOX_MAX = 16384,
+    RPC_READ_MAX = 256, /* messages taken from the socket a turn */
+    LIST_PAGE_MAX = 500,
+};
+
+_Static_assert(JOB_BASE_NAME_MAX + 5 == JOB_NAME_MAX, "name, dash, four characters");
+_Static_assert(JOB_NAME_MAX + 1 + ROLE_NAME_MAX + 1 + 4 <= 63, "a host name fits 63");
+
+#endif

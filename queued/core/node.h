@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node.h - one node: what it has, what is held on it, whether new work may go there.
+ *
+ * Free GPUs are min(allocatable, expected) - used, never below 0. `used` is what our gangs hold
+ * plus what every other live pod on it asks. A node that only a pod has named yet is imaginary:
+ * it counts, and takes nothing.
+ */
+#ifndef QUEUED_CORE_NODE_H
+#define QUEUED_CORE_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "core/event.h"
+#include "core/limits.h"
+#include "core/resource.h"
+#include "core/settings.h"
+
+struct node {
+    char *name;
+    uint32_t ix;      /* position in the cluster; stable while the node is known */
+    bool is_known;    /* seen as an object; false: imaginary */
+    bool is_usable;   /* takes new work: ready, not cordoned, not deleting */
+    struct node_fact *fact; /* as last seen; NULL while imaginary */
+    uint8_t model;          /* model index; MODELS_MAX: no GPUs or an unknown product */
+    bool is_shared_gpu;     /* time slicing or MIG: never serves whole-GPU work */
+    int64_t expected_gpus;  /* the gpu.count label, else the highest capacity seen */
+    struct resources total; /* what may be used: allocatable, GPUs capped by expected */
+    struct resources used;
+    uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */
+    uint32_t n_gangs;       /* members of our gangs here, not terminal */
+    uint32_t n_pods;        /* entries of the pod table here */
+    UT_hash_handle hh;
+};
+
+/* Free amounts, never negative. */
+void node_free(const struct node *n, struct resources *ret);
+int64_t node_free_gpus(const struct node *n);
+const char *node_label(const struct node *n, const char *key); /* NULL: absent */
+/* Why a node takes no new work: "cordoned", "NotReady", "deleting", "unknown"; NULL: it does. */
+const char *node_trouble(const struct node *n);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings.h - what the configuration tells the core: tenants, levels, models, classes, times.
+ *
+ * Built and checked by config.c before the core sees it; the core only reads it. Plain data,
+ * owned by the caller of state_create(), valid as long as the state.
+ */
+#ifndef QUEUED_CORE_SETTINGS_H
+#define QUEUED_CORE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/ids.h"
+#include "core/limits.h"
+#include "util/parse.h"
+
+/* GPUs per canonical model; index as in settings.models. -1: not set. */
+struct model_amounts {
+    int64_t gpus[MODELS_MAX];
+};
+
+struct level_setting {
+    char name[LABEL_MAX + 1]; /* unique over all hierarchies; never "host" or "any" */
+    uint32_t n_labels;
+    char labels[LEVEL_LABELS_MAX][LABEL_KEY_MAX + 1]; /* the first that a node has wins */
+    uint32_t cost;                                    /* of one domain more of this level */
+};
+
+struct hierarchy_setting {
+    char name[LABEL_MAX + 1];
+    uint32_t n_levels; /* widest first; host is implied below the last */
+    struct level_setting levels[LEVELS_MAX];
+};
+
+struct model_setting {
+    char name[LABEL_MAX + 1]; /* canonical: "H100" */
+    uint32_t n_products;
+    char products[16][LABEL_MAX + 1]; /* values of nvidia.com/gpu.product or accelerator */
+};
+
+struct class_setting {
+    char name[CLASS_NAME_MAX + 1];
+    int32_t value;                   /* bigger wins */
+    char kubernetes[LABEL_MAX + 1]; /* priorityClassName of pods; "" none */
+};
+
+struct tenant_setting {
+    char path[TENANT_PATH_MAX + 1];
+    uint32_t parent;             /* index; IX_NONE at the top. Parents come before children */
+    uint32_t weight;             /* 0..1,000,000; default 1 */
+    struct model_amounts quota;  /* not set: judged by the nearest ancestor that has one */
+    struct model_amounts limit;  /* not set: no limit at this tenant */
+    uint32_t n_namespaces;       /* 0: the parent's */
+    char namespaces[8][LABEL_MAX + 1]; /* the first is the default */
+    usec_t max_runtime_us;       /* default of maxRuntime; 0: the parent's, at the top 24 h */
+    uint32_t n_tolerations;
+    char tolerations[8][LABEL_KEY_MAX + 1]; /* keys that its jobs may tolerate; "*" all */
+    uint32_t max_pending;        /* jobs not terminal; 0: 10,000 */
+};
+
+struct settings {
+    uint32_t n_hierarchies;
+    struct hierarchy_setting hierarchies[HIERARCHIES_MAX];
+    uint32_t n_models;
+    struct model_setting models[MODELS_MAX]; /* order of the configuration: order of trial */
+    uint32_t n_classes;
+    struct class_setting classes[CLASSES_MAX];
+    uint32_t n_tenants;
+    struct tenant_setting *tenants;
+    usec_t node_lost_us;   /* nodeLostTimeout, default 5 min */
+    usec_t grace_cap_us;   /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
+    bool allow_simulation; /* accept the annotations of simulated kubelets in jobs */
+};
+
+/* The defaults of contracts.md 5: fabric (zone, block, rack) and nvlink (nvl-domain), the five
+ * classes, common GPU models, no tenants. */
+void settings_defaults(struct settings *s);
+/* Index of a model by its canonical name, of a class, of a tenant by its path; IX_NONE. */
+uint32_t settings_model(const struct settings *s, const char *name);
+/* Index of the model that lists this product label value; IX_NONE. */
+uint32_t settings_product(const struct settings *s, const char *product);
+uint32_t settings_class(const struct settings *s, const char *name);
+uint32_t settings_tenant(const struct settings *s, const char *path);
+/* Default namespace of a tenant (its own or the nearest ancestor's); NULL when there is none. */
+const char *settings_namespace(const struct settings *s, uint32_t tenant);
+/* May jobs of this tenant run in this namespace? */
+bool settings_has_namespace(const struct settings *s, uint32_t tenant, const char *ns);
+/* The default of maxRuntime that applies to a tenant. */
+usec_t settings_max_runtime(const struct settings *s, uint32_t tenant);
+/* Find a level by its name: hierarchy and position (0 the widest; n_levels for "host", which is
+ * looked for in hierarchy 0). false: no such level. */
+bool settings_level(const struct settings *s, const char *name, uint32_t *ret_hierarchy,
+                    uint32_t *ret_level);
+
+#endif

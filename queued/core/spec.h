@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec.h - a job's wishes, as submitted and as stored: pods, resources, containers, topology.
+ *
+ * A spec owns all its strings in one arena. It is built by an adapter (wire, store), checked
+ * by spec_check(), kept in the store, and read back only to make pods or to show it; what the
+ * scheduler needs of it stays in memory as struct demand (core/demand.h).
+ * A NULL string and a negative amount mean: not given.
+ */
+#ifndef QUEUED_CORE_SPEC_H
+#define QUEUED_CORE_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/settings.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/parse.h"
+
+struct spec_pair {
+    const char *key;
+    const char *value;
+};
+
+/* A bounded list of key-value pairs in the order given. */
+struct spec_pairs {
+    struct spec_pair *v;
+    uint32_t n;
+};
+
+struct spec_strings {
+    const char **v;
+    uint32_t n;
+};
+
+struct spec_toleration {
+    const char *key;   /* NULL with exists: every taint */
+    bool exists;       /* operator Exists; false: Equal */
+    const char *value; /* for Equal; NULL is "" */
+    const char *effect; /* NoSchedule, PreferNoSchedule, NoExecute; NULL: every effect */
+};
+
+enum spec_volume_kind {
+    SPEC_VOLUME_PVC,
+    SPEC_VOLUME_CONFIG_MAP,
+    SPEC_VOLUME_SECRET,
+    SPEC_VOLUME_EMPTY_DIR,
+    SPEC_VOLUME_NFS,
+};
+
+struct spec_volume {
+    const char *name; /* DNS label, unique in the role */
+    enum spec_volume_kind kind;
+    const char *source; /* claim, config map, secret, or NFS server; NULL for emptyDir */
+    const char *path;   /* NFS export; NULL otherwise */
+    const char *mount_path;
+    int64_t size_bytes; /* emptyDir limit; -1 none */
+    bool read_only;
+};
+
+struct spec_extended {
+    const char *name; /* an extended resource of Kubernetes, after the site's aliases */
+    int64_t amount;   /* 1.. */
+};
+
+struct spec_role {
+    const char *name;
+    uint32_t replicas; /* 1..JOB_PODS_MAX */
+    uint32_t gpus;     /* per pod */
+    struct spec_strings gpu_models; /* canonical names, in order of preference; none: any */
+    int64_t cpu_milli;              /* thousandths of a core; -1: the node share */
+    int64_t memory_bytes;           /* -1: the node share */
+    int64_t shm_bytes;              /* -1: 25 percent of memory, at least 1 GiB with GPUs */
+    struct spec_extended *extended;
+    uint32_t n_extended;
+    const char *image;
+    struct spec_strings command;
+    struct spec_strings args;
+    const char *working_dir;
+    struct spec_pairs env;
+    struct spec_volume *volumes;
+    uint32_t n_volumes;
+    struct spec_pairs node_selector;
+    struct spec_toleration *tolerations;
+    uint32_t n_tolerations;
+};
+
+struct spec {
+    struct arena arena;
+    const char *name; /* metadata.name, without suffix */
+    const char *tenant;
+    const char *ns; /* namespace */
+    struct spec_pairs labels;
+    struct spec_pairs annotations;
+    const char *submit_key;
+    const char *priority_class;
+    int32_t priority; /* value of the class when it was accepted */
+    usec_t max_runtime_us;   /* > 0 after spec_check() */
+    usec_t max_queue_us;     /* 0: none */
+    usec_t start_timeout_us; /* gang.startTimeout; default 10 min */
+    const char *topology_required;  /* level name, "host" or NULL */
+    const char *topology_preferred; /* level name, "host", "any" or NULL: the default */
+    struct spec_role *roles;
+    uint32_t n_roles;
+    uint32_t max_restarts;
+    usec_t checkpoint_grace_us; /* default 30 s */
+};
+
+struct spec *spec_create(void); /* empty, with the defaults that are plain numbers */
+void spec_destroy(struct spec *s);
+/* A deep copy. */
+struct spec *spec_copy(const struct spec *s);
+
+/* Check everything that can be checked without the cluster, and fill in what the configuration
+ * decides: namespace, priority, maxRuntime. s->tenant must be set. Errors name the path of the
+ * field ("spec.roles[0].resources.gpus: ..."). INVALID: the file must change. REFUSED: the
+ * configuration forbids it (unknown tenant, class or level; above the limit). */
+int spec_check(struct spec *s, const struct settings *settings, struct err *err);
+
+uint32_t spec_pods(const struct spec *s); /* pods in all */
+uint64_t spec_gpus(const struct spec *s); /* GPUs in all */
+
+/* Feed the canonical bytes of a spec (every field in a fixed order, each with its length) to
+ * sink; the digest of a submission is taken over them. Digest version: SPEC_DIGEST_VERSION. */
+enum { SPEC_DIGEST_VERSION = 1, SPEC_DIGEST_BYTES = 32 };
+void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size_t len), void *ctx);
+
+#endif

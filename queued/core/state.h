@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state.h - all truth: jobs, cluster, tenants, remembered answers. One function changes it.
+ *
+ * state_admit() refuses what may be refused, with a reply; state_apply() cannot fail.
+ * Adapters read it between turns through const pointers, and so see only what is stored.
+ */
+#ifndef QUEUED_CORE_STATE_H
+#define QUEUED_CORE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "core/cluster.h"
+#include "core/effect.h"
+#include "core/event.h"
+#include "core/job.h"
+#include "core/settings.h"
+#include "core/tenant.h"
+#include "util/vec.h"
+
+/* Pending gangs of one tenant, priority and demand, by age. A verdict belongs to all of them. */
+struct bucket {
+    uint32_t tenant_ix;
+    int32_t priority;
+    struct demand *demand;
+    struct job *head, *tail;
+    uint32_t n;
+    /* "does not fit" with what it was judged from; asleep while nothing of that has moved */
+    bool is_blocked;
+    uint64_t seen_shape_gen, seen_released_gen;
+    uint64_t seen_freed_gen; /* sum over the models it may use */
+    const char *code;        /* explain code of the verdict; NULL: not judged yet */
+    struct bucket *prev, *next;
+    UT_hash_handle hh;
+    struct bucket_key {
+        uint32_t tenant_ix;
+        int32_t priority;
+        struct demand *demand;
+    } key;
+};
+
+struct remembered {
+    struct {
+        uint32_t uid;
+        uint8_t request_id[REQUEST_ID_BYTES];
+    } key;
+    struct answer answer;
+    UT_hash_handle hh;
+};
+
+/* A submit key: (tenant, key) -> job. Kept as long as the job record plus 7 days. */
+struct submit_key {
+    char *key; /* "tenant\nkey" */
+    struct job_id job;
+    uint8_t digest[SPEC_DIGEST_BYTES];
+    usec_t drop_at; /* 0: the job record exists */
+    UT_hash_handle hh;
+};
+
+/* What else the store keeps, one record. */
+struct store_meta {
+    struct job_id last_id;
+    uint64_t next_seq;   /* of durable events; starts at 1 */
+    uint64_t oldest_seq; /* still stored */
+    char cluster_uid[UID_MAX + 1]; /* of the namespace kube-system; "" not known yet */
+};
+
+struct state {
+    const struct settings *settings;
+    struct cluster cluster;
+    struct tenants tenants;
+    struct demand *demands;
+    struct job *jobs;         /* by id */
+    struct job *jobs_by_name; /* by "ns/name" */
+    VEC(struct job *) by_id;  /* ascending id */
+    struct bucket *buckets;   /* by key, in order of making */
+    VEC(struct job *) active; /* jobs that hold nodes, in order of decision */
+    struct remembered *answers;
+    struct submit_key *keys;
+    struct store_meta meta;
+    uint64_t turn;
+    usec_t now; /* of the turn, for what is made in it */
+    bool is_synced;      /* node and pod lists were complete once: cycles may run */
+    bool is_cluster_up;  /* the API server answers */
+    bool is_store_low;
+    char cluster_trouble[REASON_TEXT_MAX + 1];
+    bool is_quiet;       /* the last cycle found nothing and nothing has changed since */
+    uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */
+    usec_t next_sweep;   /* next look for what is past its time */
+};
+
+/* settings must outlive the state. */
+struct state *state_create(const struct settings *settings);
+void state_destroy(struct state *s);
+
+/* May this event be applied? false: it was refused, and the reply is among the effects. */
+bool state_admit(struct state *s, struct event *ev, struct effects *fx);
+/* Change the state. Cannot fail; facts that no longer matter are ignored. Takes ev's pointers. */
+void state_apply(struct state *s, struct event *ev, struct effects *fx);
+/* Transitions that only time makes: start time-outs, maxRuntime, maxQueueTime, back-off, expiry. */
+void state_tick(struct state *s, usec_t now, struct effects *fx);
+/* When something is due next by time alone; INT64_MAX: never. */
+usec_t state_next_wake(const struct state *s, usec_t now);
+
+/* Loading (store_load.c): in any order of tables, jobs by ascending id. The job was filled from its
+ * record; spec gives the demand and stays the caller's. -1 INVALID: inconsistent; nothing changed. */
+int state_load_job(struct state *s, struct job *job, const struct spec *spec, struct err *err);
+void state_load_key(struct state *s, const char *key, struct job_id job,
+                    const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at);
+void state_load_answer(struct state *s, const struct answer *a);
+
+/* Reading. */
+struct job *state_job(const struct state *s, struct job_id id); /* NULL: no such */
+/* By name, id or unique prefix of a name or id, in namespace ns or in all (NULL).
+ * -1 NOT_FOUND, or INVALID when several match (the text names some). */
+int state_find_job(const struct state *s, const char *ns, const char *what, struct job **ret,
+                   struct err *err);
+/* First position in by_id with an id above after. */
+size_t state_jobs_after(const struct state *s, struct job_id after);
+const struct submit_key *state_key(const struct state *s, const char *tenant, const char *key);
+/* Resources of one pod of a role, with what was fixed for the current attempt. */
+void state_pod_asks(const struct job *j, uint32_t role, struct resources *ret);
+
+#endif

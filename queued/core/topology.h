@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology.h - hierarchies of levels and their domains, with counts kept up to date.
+ *
+ * A domain is a path of label values: rack "r1" of block "b1" is not rack "r1" of "b2". A node
+ * without a level's label is in no domain of that level or of any below it. Each domain keeps,
+ * per GPU model, how many usable nodes have exactly f GPUs free; a node's change costs one
+ * decrement and one increment per level (design/core-algorithms.md).
+ */
+#ifndef QUEUED_CORE_TOPOLOGY_H
+#define QUEUED_CORE_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "core/limits.h"
+#include "core/settings.h"
+#include "util/vec.h"
+
+/* Usable nodes of one model by free GPUs. */
+struct free_histogram {
+    uint32_t nodes;                    /* usable nodes in all */
+    uint64_t free_gpus;                /* sum of free GPUs */
+    uint32_t count[NODE_GPUS_MAX + 1]; /* [f]: nodes with exactly f GPUs free */
+};
+
+struct domain {
+    char *path;         /* "zone-a/block-1/rack-2", without the levels that are not configured */
+    const char *name;   /* last part of path */
+    uint32_t hierarchy, level; /* level: 0 the widest */
+    uint32_t parent;    /* IX_NONE at the widest level: the whole cluster */
+    VEC(uint32_t) children; /* domains of the next level, in path order */
+    VEC(uint32_t) nodes;    /* only at the lowest level that a node has: node_ix in name order */
+    struct free_histogram *by_model[MODELS_MAX]; /* NULL: no node of that model */
+    UT_hash_handle hh;
+};
+
+struct topology {
+    const struct settings *settings;
+    VEC(struct domain *) domains;       /* by index; NULL where one was dropped */
+    VEC(uint32_t) top[HIERARCHIES_MAX]; /* widest domains in path order */
+    struct domain *by_path[HIERARCHIES_MAX];
+    struct free_histogram *all[MODELS_MAX]; /* the whole cluster */
+};
+
+struct node;
+
+void topology_init(struct topology *t, const struct settings *settings);
+void topology_fini(struct topology *t);
+/* Put a node into its domains (made where missing) by its labels; sets node->domain[]. */
+void topology_add(struct topology *t, struct node *n);
+/* Take it out; empty domains are dropped. */
+void topology_remove(struct topology *t, struct node *n);
+/* Count a usable node with f free GPUs in or out (delta +1 or -1) of all its domains. */
+void topology_count(struct topology *t, const struct node *n, int64_t free_gpus, int delta);
+/* Slots for pods of gpus (>= 1) GPUs. */
+uint64_t histogram_slots(const struct free_histogram *h, uint32_t gpus);
+/* Domain of a node at a level, IX_NONE when it has none. */
+uint32_t topology_domain_at(const struct topology *t, const struct node *n, uint32_t hierarchy,
+                            uint32_t level);
+
+#endif

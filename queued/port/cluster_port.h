@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster_port.h - what is asked of the cluster: start a gang, stop it, delete a stray pod.
+ *
+ * Each call may be repeated; answers come back as events (EV_POD_BOUND, EV_POD_REFUSED,
+ * EV_POD_GONE, EV_SERVICE_GONE). Calls copy what they keep and return at once. A later call for
+ * the same job replaces an earlier one: stop cancels what start has not sent yet, waits for the
+ * answers of what it has, and then deletes.
+ */
+#ifndef QUEUED_PORT_CLUSTER_PORT_H
+#define QUEUED_PORT_CLUSTER_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/ids.h"
+#include "core/limits.h"
+#include "core/spec.h"
+
+struct gang_pod {
+    uint32_t member; /* position in the job, for the answers */
+    uint32_t role, index, rank;
+    char node[NODE_NAME_MAX + 1];
+    char uid[UID_MAX + 1]; /* "" unknown */
+};
+
+struct gang {
+    struct job_id job;
+    char job_name[JOB_NAME_MAX + 1];
+    char ns[LABEL_MAX + 1];
+    char tenant[TENANT_PATH_MAX + 1];
+    uint32_t attempt;
+    const struct spec *spec; /* for a start; NULL for a stop unless role names are needed */
+    int64_t cpu_milli[JOB_ROLES_MAX]; /* of one pod, resolved */
+    int64_t memory_bytes[JOB_ROLES_MAX];
+    char role_names[JOB_ROLES_MAX][ROLE_NAME_MAX + 1];
+    const char *kubernetes_class; /* priorityClassName; "" none */
+    usec_t grace_us;              /* terminationGracePeriodSeconds, rounded up */
+    usec_t latest_end_us;         /* of this attempt, since 1970: QUEUED_END_TIME */
+    bool has_service;  /* start: make it. stop: remove it, too */
+    uint32_t n_pods;   /* start: all; stop: those that may still exist */
+    uint32_t size;     /* members of the gang in all */
+    struct gang_pod *pods;
+};
+
+struct cluster_port {
+    void *ctx;
+    void (*gang_start)(void *ctx, const struct gang *gang);
+    void (*gang_stop)(void *ctx, const struct gang *gang);
+    /* Delete one pod by name with its uid as precondition. */
+    void (*pod_delete)(void *ctx, const char *ns, const char *name, const char *uid);
+};
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* str.c - a growing string and checks on names and text.
+ *
+ * Character classes are spelled out: the locale never changes what a valid name is.
+ */
+#include "util/str.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/mem.h"
+
+static void make_room(struct str *b, size_t more)
+{
+    size_t want = b->len + more + 1;
+
+    if (want <= b->room)
+        return;
+    b->room = want < 64 ? 64 : want * 2;
+    b->s = xrealloc(b->s, b->room);
+}
+
+void str_add_bytes(struct str *b, const void *p, size_t len)
+{
+    make_room(b, len);
+    if (len)
+        memcpy(b->s + b->len, p, len);
+    b->len += len;
+    b->s[b->len] = '\0';
+}
+
+void str_add(struct str *b, const char *s)
+{
+    str_add_bytes(b, s, strlen(s));
+}
+
+void str_addf(struct str *b, const char *fmt, ...)
+{
+    va_list ap, again;
+    int n;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n > 0) {
+        make_room(b, (size_t)n);
+        (void)vsnprintf(b->s + b->len, (size_t)n + 1, fmt, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+/* Length of the UTF-8 sequence at s (at most len bytes), 0 when it is malformed. */
+static size_t utf8_length(const unsigned char *s, size_t len)
+{
+    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    uint32_t cp;
+
+    if (n == 1)
+        return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n > len)
+        return 0;
+    cp = s[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        cp = cp << 6 | (s[i] & 0x3fu);
+    }
+    if ((n == 3 && cp < 0x800) || (n == 4 && (cp < 0x10000 || cp > 0x10ffff)) ||
+        (cp >= 0xd800 && cp <= 0xdfff))
+        return 0;
+    return n;
+}
+
+void str_add_json(struct str *b, const char *s)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    size_t left = strlen(s);
+
+    str_add(b, "\"");
+    while (left) {
+        size_t n = utf8_length(p, left);
+
+        if (n == 0) {
+            str_add(b, "\\ufffd");
+            n = 1;
+        } else if (*p == '"' || *p == '\\') {
+            str_addf(b, "\\%c", *p);
+        } else if (*p < 0x20 || *p == 0x7f) {
+            str_addf(b, "\\u%04x", *p);
+        } else {
+            str_add_bytes(b, p, n);
+        }
+        p += n;
+        left -= n;
+    }
+    str_add(b, "\"");
+}
+
+const char *str_text(const struct str *b)
+{
+    return b->s ? b->s : "";
+}
+
+char *str_take(struct str *b)
+{
+    char *s = b->s ? b->s : xstrdup("");
+
+    *b = (struct str){0};
+    return s;
+}
+
+void str_clear(struct str *b)
+{
+    b->len = 0;
+    if (b->s)
+        b->s[0] = '\0';
+}
+
+void str_fini(struct str *b)
+{
+    free(b->s);
+    *b = (struct str){0};
+}
+
+bool str_copy(char *dst, size_t size, const char *src)
+{
+    size_t len = strlen(src);
+    size_t n = len < size ? len : size - 1;
+
+    memcpy(dst, src, n);
+    dst[n] = '\0';
+    return len < size;
+}
+
+static bool is_label_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+}
+
+bool str_is_dns_label(const char *s, size_t max, bool must_begin_alpha)
+{
+    size_t len = strlen(s);
+
+    if (len == 0 || len > max || s[0] == '-' || s[len - 1] == '-')
+        return false;
+    if (must_begin_alpha && !(s[0] >= 'a' && s[0] <= 'z'))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!is_label_char(s[i]))
+            return false;
+    return true;
+}
+
+bool str_is_dns_subdomain(const char *s)
+{
+    size_t len = strlen(s);
+
+    if (len == 0 || len > 253)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        bool edge = i == 0 || i == len - 1 || s[i - 1] == '.' || s[i + 1] == '.';
+
+        if (s[i] == '.' ? edge : !is_label_char(s[i]) || (s[i] == '-' && edge))
+            return false;
+    }
+    return true;
+}
+
+bool str_is_clean_utf8(const char *s, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)s;
+
+    while (len) {
+        size_t n = utf8_length(p, len);
+
+        if (n == 0 || (*p < 0x20 && *p != '\t' && *p != '\n') || *p == 0x7f)
+            return false;
+        p += n;
+        len -= n;
+    }
+    return true;
+}
+
+enum { NEAR_MAX = 64 };
+
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t la = strlen(a), lb = strlen(b);
+    size_t row[NEAR_MAX + 1];
+
+    if (la > NEAR_MAX || lb > NEAR_MAX)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= lb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= la; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= lb; j++) {
+            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[lb];
+}
+
+const char *str_nearest(const char *s, const char *const *words, size_t n)
+{
+    size_t best = strlen(s) / 3 + 2; /* further away is no suggestion */
+    const char *found = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t d = edit_distance(s, words[i]);
+
+        if (d < best) {
+            best = d;
+            found = words[i];
+        }
+    }
+    return found;
+}
