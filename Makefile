@@ -4,7 +4,9 @@
 
 B ?= build
 V ?= 0
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 PROTOC_C ?= protoc-c
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin

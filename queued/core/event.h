@@ -175,7 +175,8 @@ struct event {
             bool is_up;
             char text[REASON_TEXT_MAX + 1]; /* why not */
         } cluster;
-        bool is_low; /* EV_STORE_LOW */
+        char cluster_uid[UID_MAX + 1]; /* EV_SYNCED: uid of the namespace kube-system */
+        bool is_low;                   /* EV_STORE_LOW */
     } u;
 };
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_lmdb.h - the store in LMDB: default durable mode, one commit a turn. */
+#ifndef QUEUED_STORE_STORE_LMDB_H
+#define QUEUED_STORE_STORE_LMDB_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "port/store_port.h"
+#include "util/err.h"
+
+struct store_lmdb;
+
+/* Open or make the store in dir (made with mode 0700 where missing; its parent must exist).
+ * Takes the exclusive lock DIR/lock, refuses network file systems, makes the ballast file.
+ * -1 with a text that says what to do: UNAVAILABLE locked by another daemon, DENIED read-only
+ * or no permission, EXHAUSTED disk full, INVALID damaged or of a newer format (all: exit 73). */
+int store_lmdb_open(struct store_lmdb **ret, const char *dir, struct err *err);
+void store_lmdb_close(struct store_lmdb *s);
+struct store_port store_lmdb_port(struct store_lmdb *s);
+/* Is the free space (disk and map) below the reserve? Cheap; called before turns. */
+bool store_lmdb_is_low(struct store_lmdb *s);
+/* Print every record as JSON lines {"table":..,"key":..,"value":{..}}; works while a daemon runs
+ * (a read-only environment), takes no lock. -1 on damage, after printing what could be read. */
+int store_lmdb_dump(const char *dir, FILE *out, struct err *err);
+
+#endif
