@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""controlplane - a test cluster in a folder: the real control plane or the stand-in, behind one face.
+"""controlplane - a test cluster in a folder: real or stand-in, behind one face.
 
-D/cluster.json is the whole record: kind, versions, server, the programs and how to start them again.
-The real one is etcd, kube-apiserver and kwok of tests/e2e/controlplane on loopback; the stand-in is one
-program. Ports come from the kernel, certificates are fresh, nothing outside D is written.
+D/cluster.json is the whole record: kind, versions, server, the programs and how to start them
+again. The real one is etcd, kube-apiserver and kwok of tests/e2e/controlplane on loopback; the
+stand-in is one program. Ports come from the kernel, certificates are fresh, nothing outside D is
+written.
 """
+
 import json
 import os
 import subprocess
@@ -34,8 +36,9 @@ def assets(required=True):
 
 
 def standin_program():
-    return os.environ.get("STANDIN") or os.path.join(os.environ.get("B", os.path.join(TREE, "build")),
-                                                     "tests", "standin")
+    return os.environ.get("STANDIN") or os.path.join(
+        os.environ.get("B", os.path.join(TREE, "build")), "tests", "standin"
+    )
 
 
 class Cluster:
@@ -71,8 +74,10 @@ class Cluster:
     def is_up(self, name):
         record = self.record["programs"][name]
         if procs.reap(record["pid"]) or not procs.is_alive(record):
-            raise Trouble("%s ended while it started; the end of its log:\n%s"
-                          % (name, procs.tail(self.path(name + ".log"))))
+            raise Trouble(
+                "%s ended while it started; the end of its log:\n%s"
+                % (name, procs.tail(self.path(name + ".log")))
+            )
         return True
 
     def api(self):
@@ -83,16 +88,23 @@ class Cluster:
 
     def wait_ready(self, limit_s=60):
         name = self.server_name()
-        procs.wait_for(lambda: self.is_up(name) and self.api().is_ready(), limit_s, name + " to be ready", 0.2)
+        procs.wait_for(
+            lambda: self.is_up(name) and self.api().is_ready(), limit_s, name + " to be ready", 0.2
+        )
 
     def wait_nodes(self, count, limit_s=60):
         api = self.api()
 
         def ready():
             found = api.items("/api/v1/nodes")
-            good = [n for n in found for c in n.get("status", {}).get("conditions") or []
-                    if c["type"] == "Ready" and c["status"] == "True"]
+            good = [
+                n
+                for n in found
+                for c in n.get("status", {}).get("conditions") or []
+                if c["type"] == "Ready" and c["status"] == "True"
+            ]
             return len(good) >= count
+
         procs.wait_for(ready, limit_s, "%d nodes to be Ready" % count, 0.2)
 
     def stop(self):
@@ -108,8 +120,11 @@ class Cluster:
 
     def line(self):
         return "API server: %s at %s, %d nodes, namespaces %s" % (
-            self.record["title"], self.record["server"], self.record["nodes"],
-            " ".join(self.record["namespaces"]))
+            self.record["title"],
+            self.record["server"],
+            self.record["nodes"],
+            " ".join(self.record["namespaces"]),
+        )
 
 
 def _kubeconfig(cluster, name, user):
@@ -140,15 +155,22 @@ current-context: test
 
 def _apiserver_argv(bin_dir, pki_dir, etcd_port, port):
     return [
-        os.path.join(bin_dir, "kube-apiserver"), "--etcd-servers=http://127.0.0.1:%d" % etcd_port,
-        "--bind-address=127.0.0.1", "--secure-port=%d" % port,
-        "--tls-cert-file=%s/apiserver.crt" % pki_dir, "--tls-private-key-file=%s/apiserver.key" % pki_dir,
-        "--client-ca-file=%s/ca.crt" % pki_dir, "--service-cluster-ip-range=10.0.0.0/24",
-        "--endpoint-reconciler-type=none", "--allow-privileged=true",
+        os.path.join(bin_dir, "kube-apiserver"),
+        "--etcd-servers=http://127.0.0.1:%d" % etcd_port,
+        "--bind-address=127.0.0.1",
+        "--secure-port=%d" % port,
+        "--tls-cert-file=%s/apiserver.crt" % pki_dir,
+        "--tls-private-key-file=%s/apiserver.key" % pki_dir,
+        "--client-ca-file=%s/ca.crt" % pki_dir,
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--endpoint-reconciler-type=none",
+        "--allow-privileged=true",
         "--service-account-issuer=https://127.0.0.1:%d/" % port,
         "--service-account-key-file=%s/sa.pub" % pki_dir,
-        "--service-account-signing-key-file=%s/sa.key" % pki_dir, "--authorization-mode=RBAC",
-        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"]
+        "--service-account-signing-key-file=%s/sa.key" % pki_dir,
+        "--authorization-mode=RBAC",
+        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+    ]
 
 
 def _apply_rbac(api, namespaces):
@@ -156,11 +178,21 @@ def _apply_rbac(api, namespaces):
     with open(RBAC, encoding="utf-8") as f:
         objects = miniyaml.load_all(f.read())
     for ns in namespaces:
-        objects.append({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-            "metadata": {"name": "queued-tenant", "namespace": ns},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "queued-tenant"},
-            "subjects": [{"kind": "User", "name": "queued", "apiGroup": "rbac.authorization.k8s.io"}]})
+        objects.append(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "RoleBinding",
+                "metadata": {"name": "queued-tenant", "namespace": ns},
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole",
+                    "name": "queued-tenant",
+                },
+                "subjects": [
+                    {"kind": "User", "name": "queued", "apiGroup": "rbac.authorization.k8s.io"}
+                ],
+            }
+        )
     for obj in objects:
         version, ns = obj["apiVersion"], obj["metadata"].get("namespace")
         path = ("/api/" if version == "v1" else "/apis/") + version
@@ -174,42 +206,90 @@ def start_real(cluster, opts, namespaces):
     etcd_port, port = procs.free_port(), procs.free_port()
     cluster.record.update(kind="real", server="https://127.0.0.1:%d" % port)
     client = "http://127.0.0.1:%d" % etcd_port
-    cluster.spawn("etcd", [
-        os.path.join(bin_dir, "etcd"), "--data-dir=" + cluster.path("etcd"), "--listen-client-urls=" + client,
-        "--advertise-client-urls=" + client, "--listen-peer-urls=http://127.0.0.1:0", "--unsafe-no-fsync",
-        "--quota-backend-bytes=8589934592", "--log-level=warn"])
+    cluster.spawn(
+        "etcd",
+        [
+            os.path.join(bin_dir, "etcd"),
+            "--data-dir=" + cluster.path("etcd"),
+            "--listen-client-urls=" + client,
+            "--advertise-client-urls=" + client,
+            "--listen-peer-urls=http://127.0.0.1:0",
+            "--unsafe-no-fsync",
+            "--quota-backend-bytes=8589934592",
+            "--log-level=warn",
+        ],
+    )
     cluster.spawn("kube-apiserver", _apiserver_argv(bin_dir, cluster.path("pki"), etcd_port, port))
     _kubeconfig(cluster, "kubeconfig", "admin")
     _kubeconfig(cluster, "kubeconfig-queued", "queued")
     cluster.wait_ready()
     api = cluster.api()
     cluster.record["versions"] = {"kube-apiserver": api.want("GET", "/version")["gitVersion"]}
-    cluster.record["title"] = "real kube-apiserver %s" % cluster.record["versions"]["kube-apiserver"]
-    procs.wait_for(lambda: api.call("GET", "/api/v1/namespaces/kube-system")[0] == 200, 20, "kube-system")
+    cluster.record["title"] = (
+        "real kube-apiserver %s" % cluster.record["versions"]["kube-apiserver"]
+    )
+    procs.wait_for(
+        lambda: api.call("GET", "/api/v1/namespaces/kube-system")[0] == 200, 20, "kube-system"
+    )
     for ns in namespaces:
         api.want("POST", "/api/v1/namespaces", {"metadata": {"name": ns}}, ok=(201, 409))
     _apply_rbac(api, namespaces)
     for n in range(opts.nodes):
         api.want("POST", "/api/v1/nodes", shape.node(n, opts), ok=(201, 409))
-    cluster.spawn("kwok", [
-        os.path.join(bin_dir, "kwok"), "--kubeconfig=" + cluster.path("kubeconfig"), "--manage-all-nodes=true",
-        "--config=" + STAGES, "--node-lease-duration-seconds=0"])
+    cluster.spawn(
+        "kwok",
+        [
+            os.path.join(bin_dir, "kwok"),
+            "--kubeconfig=" + cluster.path("kubeconfig"),
+            "--manage-all-nodes=true",
+            "--config=" + STAGES,
+            "--node-lease-duration-seconds=0",
+        ],
+    )
 
 
 def start_standin(cluster, opts, namespaces):
     program = standin_program()
     if not os.access(program, os.X_OK):
-        raise Trouble("the stand-in API server %s is not built: run 'make standin' or set STANDIN" % program)
+        raise Trouble(
+            "the stand-in API server %s is not built: run 'make standin' or set STANDIN" % program
+        )
     port = procs.free_port()
     cluster.record.update(kind="standin", title="stand-in", server="http://127.0.0.1:%d" % port)
-    cluster.spawn("standin", [
-        program, "--port", str(port), "--port-file", cluster.path("port"),
-        "--kubeconfig-out", cluster.path("kubeconfig"), "--make-nodes", str(opts.nodes),
-        "--gpus", str(opts.gpus), "--model", opts.model, "--blocks", str(opts.blocks),
-        "--racks-per-block", str(opts.racks_per_block), "--namespaces", ",".join(namespaces),
-        "--state", cluster.path("standin.state"), "--audit", cluster.path("audit.jsonl")])
-    procs.wait_for(lambda: cluster.is_up("standin") and os.path.exists(cluster.path("kubeconfig")), 20,
-                   "the stand-in's kubeconfig", 0.05)
+    cluster.spawn(
+        "standin",
+        [
+            program,
+            "--port",
+            str(port),
+            "--port-file",
+            cluster.path("port"),
+            "--kubeconfig-out",
+            cluster.path("kubeconfig"),
+            "--make-nodes",
+            str(opts.nodes),
+            "--gpus",
+            str(opts.gpus),
+            "--model",
+            opts.model,
+            "--blocks",
+            str(opts.blocks),
+            "--racks-per-block",
+            str(opts.racks_per_block),
+            "--namespaces",
+            ",".join(namespaces),
+            "--state",
+            cluster.path("standin.state"),
+            "--audit",
+            cluster.path("audit.jsonl"),
+        ],
+    )
+    procs.wait_for(
+        lambda: cluster.is_up("standin") and os.path.exists(cluster.path("kubeconfig")),
+        20,
+        "the stand-in's kubeconfig",
+        0.05,
+    )
     if not os.path.exists(cluster.path("kubeconfig-queued")):
         os.symlink("kubeconfig", cluster.path("kubeconfig-queued"))
     cluster.wait_ready()
@@ -220,7 +300,9 @@ def start(where, kind, opts, namespaces):
     cluster = Cluster(where)
     os.makedirs(cluster.where, exist_ok=True)
     if os.path.exists(cluster.path("cluster.json")):
-        raise Trouble("%s holds a cluster already: 'cluster stop --dir' it and remove the folder" % where)
+        raise Trouble(
+            "%s holds a cluster already: 'cluster stop --dir' it and remove the folder" % where
+        )
     cluster.record.update(nodes=opts.nodes, namespaces=namespaces)
     try:
         (start_real if kind == "real" else start_standin)(cluster, opts, namespaces)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """gather - the three sides of a comparison, brought into the one form that rules.py reads.
 
-API objects by kubeapi, the daemon's view by queuectl's JSON, the store by the lines of a dump. Only
-reads. Missing keys of the JSON mean unknown and are never guessed into agreement.
+API objects by kubeapi, the daemon's view by queuectl's JSON, the store by the lines of a dump.
+Only reads. Missing keys of the JSON mean unknown and are never guessed into agreement.
 """
+
 import json
 import subprocess
 
@@ -34,10 +35,15 @@ def api_pod(pod):
     meta = pod["metadata"]
     labels = meta.get("labels") or {}
     return {
-        "ns": meta["namespace"], "name": meta["name"], "uid": meta.get("uid"),
-        "node": pod["spec"].get("nodeName") or "", "phase": (pod.get("status") or {}).get("phase") or "Pending",
-        "gpus": _pod_gpus(pod), "managed": labels.get("app.kubernetes.io/managed-by") == "queued",
-        "job": labels.get(PREFIX + "job-id") or "", "role": labels.get(PREFIX + "role") or "",
+        "ns": meta["namespace"],
+        "name": meta["name"],
+        "uid": meta.get("uid"),
+        "node": pod["spec"].get("nodeName") or "",
+        "phase": (pod.get("status") or {}).get("phase") or "Pending",
+        "gpus": _pod_gpus(pod),
+        "managed": labels.get("app.kubernetes.io/managed-by") == "queued",
+        "job": labels.get(PREFIX + "job-id") or "",
+        "role": labels.get(PREFIX + "role") or "",
         "index": _number(labels.get(PREFIX + "index"), -1),
         "attempt": _number(labels.get(PREFIX + "attempt"), -1),
     }
@@ -48,14 +54,27 @@ def api_side(api):
     nodes = {}
     for node in api.items("/api/v1/nodes"):
         allocatable = (node.get("status") or {}).get("allocatable") or {}
-        nodes[node["metadata"]["name"]] = {"gpus": _number(allocatable.get("nvidia.com/gpu")),
-                                           "labels": node["metadata"].get("labels") or {}}
+        nodes[node["metadata"]["name"]] = {
+            "gpus": _number(allocatable.get("nvidia.com/gpu")),
+            "labels": node["metadata"].get("labels") or {},
+        }
     services = []
-    for service in api.items("/api/v1/services", labelSelector="app.kubernetes.io/managed-by=queued"):
+    for service in api.items(
+        "/api/v1/services", labelSelector="app.kubernetes.io/managed-by=queued"
+    ):
         meta = service["metadata"]
-        services.append({"ns": meta["namespace"], "name": meta["name"],
-                         "job": (meta.get("labels") or {}).get(PREFIX + "job-id") or ""})
-    return {"nodes": nodes, "pods": [api_pod(p) for p in api.items("/api/v1/pods")], "services": services}
+        services.append(
+            {
+                "ns": meta["namespace"],
+                "name": meta["name"],
+                "job": (meta.get("labels") or {}).get(PREFIX + "job-id") or "",
+            }
+        )
+    return {
+        "nodes": nodes,
+        "pods": [api_pod(p) for p in api.items("/api/v1/pods")],
+        "services": services,
+    }
 
 
 def queuectl_json(program, endpoint, *args):
@@ -84,32 +103,50 @@ def daemon_job(item):
     slots = {}
     for pod in attempt.get("pods") or []:
         slots[(pod.get("role") or "worker", _number(pod.get("index"), -1))] = {
-            "node": pod.get("node") or "", "gpus": _number(pod.get("gpus"))}
+            "node": pod.get("node") or "",
+            "gpus": _number(pod.get("gpus")),
+        }
     topology = spec.get("topology")
     return {
-        "id": meta["id"], "name": meta["name"], "ns": meta.get("namespace") or spec.get("namespace") or "",
-        "tenant": meta.get("tenant") or spec.get("tenant") or "", "state": status["state"],
-        "attempt": _number(attempt.get("number")), "slots": slots,
+        "id": meta["id"],
+        "name": meta["name"],
+        "ns": meta.get("namespace") or spec.get("namespace") or "",
+        "tenant": meta.get("tenant") or spec.get("tenant") or "",
+        "state": status["state"],
+        "attempt": _number(attempt.get("number")),
+        "slots": slots,
         "replicas": sum(_number(r.get("replicas"), 1) for r in spec.get("roles") or []),
-        "level": topology.get("required") if isinstance(topology, dict) else None, "charge": None,
+        "level": topology.get("required") if isinstance(topology, dict) else None,
+        "charge": None,
     }
 
 
 def store_job(value):
     """A job of `queued --dump-store` in the form of rules.py."""
-    slots = {(p.get("role") or "worker", _number(p.get("index"), -1)):
-             {"node": p.get("node") or "", "gpus": _number(p.get("gpus"))} for p in value.get("placement") or []}
+    slots = {
+        (p.get("role") or "worker", _number(p.get("index"), -1)): {
+            "node": p.get("node") or "",
+            "gpus": _number(p.get("gpus")),
+        }
+        for p in value.get("placement") or []
+    }
     charge = value.get("charge") or {}
     return {
-        "id": value["id"], "name": value["name"], "ns": value.get("namespace") or "",
-        "tenant": value.get("tenant") or "", "state": value["state"], "attempt": _number(value.get("attempt")),
-        "slots": slots, "replicas": len(slots), "level": None,
+        "id": value["id"],
+        "name": value["name"],
+        "ns": value.get("namespace") or "",
+        "tenant": value.get("tenant") or "",
+        "state": value["state"],
+        "attempt": _number(value.get("attempt")),
+        "slots": slots,
+        "replicas": len(slots),
+        "level": None,
         "charge": sum(v for k, v in charge.items() if k != "tenant" and isinstance(v, int)),
     }
 
 
 def dump_jobs(lines):
-    """The jobs of a store dump, {id: job}. Trouble with the line number for a line that is no record."""
+    """The jobs of a store dump, {id: job}. Trouble with the number of a line that is none."""
     jobs = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -127,12 +164,16 @@ def dump_jobs(lines):
 def dump_store(queued, where):
     """Run `queued --dump-store DIR`; the jobs in it."""
     try:
-        done = subprocess.run([queued, "--dump-store", where], capture_output=True, text=True, timeout=60,
-                              check=False)
+        done = subprocess.run(
+            [queued, "--dump-store", where], capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as e:
         raise Trouble("%s --dump-store: %s" % (queued, e)) from e
     if done.returncode != 0:
-        raise Trouble("%s --dump-store %s: exit %d: %s" % (queued, where, done.returncode, done.stderr.strip()))
+        raise Trouble(
+            "%s --dump-store %s: exit %d: %s"
+            % (queued, where, done.returncode, done.stderr.strip())
+        )
     return dump_jobs(done.stdout.splitlines())
 
 
@@ -142,8 +183,11 @@ def snapshot(api, program, endpoint, store):
     listed = queuectl_json(program, endpoint, "list", "-A")
     snap["jobs"] = {j["id"]: j for j in map(daemon_job, listed.get("items") or [])}
     snap["daemon_nodes"] = {
-        n["name"]: {"allocatable": (n.get("gpus") or {}).get("allocatable"),
-                    "used": (n.get("gpus") or {}).get("used")}
-        for n in queuectl_json(program, endpoint, "nodes").get("items") or []}
+        n["name"]: {
+            "allocatable": (n.get("gpus") or {}).get("allocatable"),
+            "used": (n.get("gpus") or {}).get("used"),
+        }
+        for n in queuectl_json(program, endpoint, "nodes").get("items") or []
+    }
     snap.update(api_side(api))
     return snap

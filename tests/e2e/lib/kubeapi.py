@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """kubeapi - a small client of an API server, for harness programs only.
 
-Reads the kubeconfigs that the harness and the stand-in write (client certificate, token or nothing).
-One connection, opened again when it broke. Answers are (HTTP code, parsed body); a list walks all pages.
+Reads the kubeconfigs that the harness and the stand-in write (client certificate, token or
+nothing). One connection, opened again when it broke. Answers are (HTTP code, parsed body); a list
+walks all pages.
 """
+
 import base64
 import http.client
 import json
@@ -57,22 +59,28 @@ class Api:
             f.write(base64.b64decode(holder[key + "-data"]))
         return path
 
-    def _connect(self):
+    def connect(self, timeout_s=30):
+        """A new connection of its own, for a watch."""
         url = urllib.parse.urlsplit(self.server)
         if url.scheme == "http":
-            return http.client.HTTPConnection(url.hostname, url.port or 80, timeout=30)
+            return http.client.HTTPConnection(url.hostname, url.port or 80, timeout=timeout_s)
         tls = ssl.create_default_context(cafile=self._file(self.cluster, "certificate-authority"))
         cert = self._file(self.user, "client-certificate")
         if cert:
             tls.load_cert_chain(cert, self._file(self.user, "client-key"))
-        return http.client.HTTPSConnection(url.hostname, url.port or 443, timeout=30, context=tls)
+        return http.client.HTTPSConnection(
+            url.hostname, url.port or 443, timeout=timeout_s, context=tls
+        )
 
-    def call(self, method, path, body=None, content="application/json"):
-        """One request; (code, parsed body or text). OSError when the server is not there."""
+    def headers(self):
         head = {"Accept": "application/json", "User-Agent": "queued-e2e"}
         if self.user.get("token"):
             head["Authorization"] = "Bearer " + self.user["token"]
-        data = None
+        return head
+
+    def call(self, method, path, body=None, content="application/json"):
+        """One request; (code, parsed body or text). OSError when the server is not there."""
+        head, data = self.headers(), None
         if body is not None:
             data = json.dumps(body)
             head["Content-Type"] = content
@@ -80,7 +88,7 @@ class Api:
             fresh = self.conn is None
             try:
                 if fresh:
-                    self.conn = self._connect()
+                    self.conn = self.connect()
                 self.conn.request(method, path, data, head)
                 answer = self.conn.getresponse()
                 text = answer.read().decode("utf-8", "replace")

@@ -2,9 +2,10 @@
 """miniyaml - the little YAML that our own manifests and kubeconfigs are written in.
 
 Block maps and lists, flow maps and lists that may span lines, quoted and plain scalars, comments,
-several documents. No anchors, tags, block scalars or multi-line plain scalars: those raise ValueError
-with the line, so a file that needs more is noticed instead of misread.
+several documents. No anchors, tags, block scalars or multi-line plain scalars: those raise
+ValueError with the line, so a file that needs more is noticed instead of misread.
 """
+
 import re
 
 KEY = re.compile(r'^("(?:[^"\\]|\\.)*"|\'[^\']*\'|[^\s{}\[\],#][^{}\[\],]*?)\s*:(?:\s+|$)')
@@ -73,10 +74,14 @@ class _Flow:
             return m[0]
         start = self.at
         while self.at < len(self.text) and self.text[self.at] not in stop:
-            if self.text[self.at] == ":" and self.text[self.at + 1:self.at + 2] in ("", " ", "\n"):
+            if self.text[self.at] == ":" and self.text[self.at + 1 : self.at + 2] in (
+                "",
+                " ",
+                "\n",
+            ):
                 break
             self.at += 1
-        return self.text[start:self.at]
+        return self.text[start : self.at]
 
     def value(self):
         c = self.peek()
@@ -125,7 +130,9 @@ class _Block:
         if self.at >= len(self.lines):
             return None
         inner, text, _ = self.lines[self.at]
-        if inner > indent or (key_of_map and inner == indent and (text.startswith("- ") or text == "-")):
+        if inner > indent or (
+            key_of_map and inner == indent and (text.startswith("- ") or text == "-")
+        ):
             return self.value(inner)
         return None
 
@@ -155,10 +162,13 @@ class _Block:
             key = _scalar(m[1])
             if key in ret:
                 raise ValueError("miniyaml: line %d: key %r twice" % (number, key))
-            rest = text[m.end():].strip()
+            rest = text[m.end() :].strip()
             self.at += 1
-            ret[key] = _Flow(rest).value() if rest[:1] in ("{", "[") else \
-                _scalar(rest) if rest else self.below(indent, True)
+            ret[key] = (
+                _Flow(rest).value()
+                if rest[:1] in ("{", "[")
+                else _scalar(rest) if rest else self.below(indent, True)
+            )
         if self.at < len(self.lines) and self.lines[self.at][0] > indent:
             raise ValueError("miniyaml: line %d: indented too far" % self.lines[self.at][2])
         return ret

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """procs - start, watch and kill the programs of a test.
 
-A program is remembered as {"pid", "start"}: the start time from /proc tells a recycled pid from ours,
-so nothing is ever killed that we did not start. Knows nothing of Kubernetes or queued.
+A program is remembered as {"pid", "start"}: the start time from /proc tells a recycled pid from
+ours, so nothing is ever killed that we did not start. Knows nothing of Kubernetes or queued.
 """
+
 import os
 import signal
 import socket
@@ -42,14 +43,18 @@ def spawn(argv, log, env=None):
     """Start argv in a session of its own, its output appended to the file log.
     Returns (the Popen, the record {"pid", "start"})."""
     with open(log, "ab") as out:
-        p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env,
-                             start_new_session=True)
+        p = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env, start_new_session=True
+        )
     return p, {"pid": p.pid, "start": start_time(p.pid)}
 
 
 def is_alive(record):
-    return record is not None and record["start"] is not None \
+    return (
+        record is not None
+        and record["start"] is not None
         and start_time(record["pid"]) == record["start"]
+    )
 
 
 def kill(record, sig=signal.SIGKILL, wait_s=10.0):
@@ -60,8 +65,12 @@ def kill(record, sig=signal.SIGKILL, wait_s=10.0):
         os.kill(record["pid"], sig)
     except ProcessLookupError:
         return
-    wait_for(lambda: reap(record["pid"]) or not is_alive(record), wait_s, "the end of pid %d" % record["pid"],
-             every_s=0.005)
+    wait_for(
+        lambda: reap(record["pid"]) or not is_alive(record),
+        wait_s,
+        "the end of pid %d" % record["pid"],
+        every_s=0.005,
+    )
 
 
 def reap(pid):
@@ -76,7 +85,9 @@ def tail(path, lines=12):
     try:
         with open(path, "rb") as f:
             f.seek(max(0, os.path.getsize(path) - 8192))
-            return "\n".join("    " + x for x in f.read().decode("utf-8", "replace").splitlines()[-lines:])
+            return "\n".join(
+                "    " + x for x in f.read().decode("utf-8", "replace").splitlines()[-lines:]
+            )
     except OSError as e:
         return "    (no log: %s)" % e
 

@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """rules - what must agree between store, daemon and API when nothing is moving.
 
-Pure: a snapshot in, one line for each difference out; gather.py makes the snapshots, compare prints.
-A snapshot is a dict:
-  nodes    {name: {"gpus": allocatable, "labels": {}}}                            as the API has them
-  pods     [{"ns","name","node","phase","gpus","managed","job","role","index","attempt"}]  all pods of the API
-  services [{"ns","name","job"}]                                                  the managed ones
-  jobs     {id: job}      as the daemon answers; a job is {"id","name","ns","tenant","state","attempt",
-                          "slots": {(role, index): {"node","gpus"}}, "replicas", "level", "charge" or None}
+Pure: a snapshot in, one line for each difference out; gather.py makes the snapshots, compare
+prints. A snapshot is a dict:
+  nodes    {name: {"gpus": allocatable, "labels": {}}} as the API has them
+  pods     [{"ns","name","uid","node","phase","gpus","managed","job","role","index","attempt"}],
+           all pods of the API, not only ours
+  services [{"ns","name","job"}], the managed ones
+  jobs     {id: job} as the daemon answers; a job is {"id","name","ns","tenant","state","attempt",
+           "slots": {(role, index): {"node","gpus"}}, "replicas", "level", "charge" or None}
   daemon_nodes {name: {"allocatable","used"}}
   store    {id: job} or None when no dump was given
 """
+
 LIVE = ("Binding", "Starting", "Running")
 UNDO = ("Stopping", "Restarting", "Preempting")
 IDLE = ("Held", "Pending")
 TERMINAL = ("Succeeded", "Failed", "Cancelled", "Preempted", "Lost", "TimedOut", "Rejected")
-LABELS = {"zone": "topology.kubernetes.io/zone", "block": "gang.queued/block", "rack": "gang.queued/rack",
-          "host": "kubernetes.io/hostname", "nvl-domain": "nvidia.com/gpu.clique"}
+LABELS = {
+    "zone": "topology.kubernetes.io/zone",
+    "block": "gang.queued/block",
+    "rack": "gang.queued/rack",
+    "host": "kubernetes.io/hostname",
+    "nvl-domain": "nvidia.com/gpu.clique",
+}
 
 
 def holds_gpus(pod):
@@ -58,11 +65,21 @@ def store_jobs(snap):
         mine, theirs = snap["jobs"][ident], store[ident]
         for key in ("name", "ns", "tenant", "state"):
             if mine[key] != theirs[key]:
-                yield "%s: %s is %s in the daemon, %s in the store" % (what(mine), key, mine[key], theirs[key])
+                yield "%s: %s is %s in the daemon, %s in the store" % (
+                    what(mine),
+                    key,
+                    mine[key],
+                    theirs[key],
+                )
         if mine["state"] in LIVE and mine["state"] == theirs["state"]:
             for key in ("attempt", "slots"):
                 if mine[key] != theirs[key]:
-                    yield "%s: %s differs: daemon %s, store %s" % (what(mine), key, mine[key], theirs[key])
+                    yield "%s: %s differs: daemon %s, store %s" % (
+                        what(mine),
+                        key,
+                        mine[key],
+                        theirs[key],
+                    )
 
 
 def whole_gangs(snap):
@@ -71,13 +88,21 @@ def whole_gangs(snap):
         if job["state"] not in LIVE:
             continue
         if len(job["slots"]) != job["replicas"]:
-            yield "%s: has places for %d of its %d pods" % (what(job), len(job["slots"]), job["replicas"])
+            yield "%s: has places for %d of its %d pods" % (
+                what(job),
+                len(job["slots"]),
+                job["replicas"],
+            )
         if job["state"] == "Binding":
             continue
         found = current_of(snap, job)
         for slot in sorted(job["slots"]):
             if slot not in found:
-                yield "%s: pod %s-%d of attempt %d is not in the API" % (what(job), *slot, job["attempt"])
+                yield "%s: pod %s-%d of attempt %d is not in the API" % (
+                    what(job),
+                    *slot,
+                    job["attempt"],
+                )
             elif not found[slot]["node"]:
                 yield "%s: pod %s is not bound" % (what(job), found[slot]["name"])
 
@@ -92,7 +117,11 @@ def pods_in_place(snap):
                 continue
             if pod["attempt"] != job["attempt"]:
                 yield "%s: live pod %s of attempt %d, the job is at %d" % (
-                    what(job), pod["name"], pod["attempt"], job["attempt"])
+                    what(job),
+                    pod["name"],
+                    pod["attempt"],
+                    job["attempt"],
+                )
                 continue
             slot = job["slots"].get(key_of(pod))
             if slot is None:
@@ -100,7 +129,11 @@ def pods_in_place(snap):
                     yield "%s: pod %s has no place in the placement" % (what(job), pod["name"])
             elif pod["node"] and pod["node"] != slot["node"]:
                 yield "%s: pod %s is bound to %s, placed on %s" % (
-                    what(job), pod["name"], pod["node"], slot["node"])
+                    what(job),
+                    pod["name"],
+                    pod["node"],
+                    slot["node"],
+                )
 
 
 def idle_jobs(snap):
@@ -117,7 +150,11 @@ def unknown_pods(snap):
     """No managed pod of a job that the daemon does not know."""
     for pod in snap["pods"]:
         if pod["managed"] and pod["job"] not in snap["jobs"]:
-            yield "pod %s/%s belongs to no known job (job-id %s)" % (pod["ns"], pod["name"], pod["job"])
+            yield "pod %s/%s belongs to no known job (job-id %s)" % (
+                pod["ns"],
+                pod["name"],
+                pod["job"],
+            )
 
 
 def services(snap):
@@ -130,7 +167,11 @@ def services(snap):
         elif job["state"] in TERMINAL:
             yield "%s: service %s is left over" % (what(job), service["name"])
     for job in snap["jobs"].values():
-        if job["state"] in ("Starting", "Running") and job["replicas"] > 1 and (job["ns"], job["name"]) not in have:
+        if (
+            job["state"] in ("Starting", "Running")
+            and job["replicas"] > 1
+            and (job["ns"], job["name"]) not in have
+        ):
             yield "%s: its service is missing" % what(job)
 
 
@@ -142,7 +183,11 @@ def bound_once(snap):
             continue
         key = (pod["job"], pod["role"], pod["index"])
         if key in seen:
-            yield "%s and %s are the same member of job %s, both bound" % (seen[key], pod["name"], pod["job"])
+            yield "%s and %s are the same member of job %s, both bound" % (
+                seen[key],
+                pod["name"],
+                pod["job"],
+            )
         seen[key] = pod["name"]
 
 
@@ -181,10 +226,16 @@ def nodes(snap):
             mine = snap["daemon_nodes"][name]
             if mine["allocatable"] != snap["nodes"][name]["gpus"]:
                 yield "node %s: allocatable is %s in the daemon, %d in the API" % (
-                    name, mine["allocatable"], snap["nodes"][name]["gpus"])
+                    name,
+                    mine["allocatable"],
+                    snap["nodes"][name]["gpus"],
+                )
             if mine["used"] != want[name]:
                 yield "node %s: the daemon counts %s GPUs used, its pods hold %d" % (
-                    name, mine["used"], want[name])
+                    name,
+                    mine["used"],
+                    want[name],
+                )
 
 
 def charges(snap):
@@ -212,11 +263,26 @@ def topology(snap):
                 domain = snap["nodes"].get(pod["node"], {"labels": {}})["labels"].get(label, "none")
                 found.setdefault(domain, []).append(pod["node"])
         if len(found) > 1:
-            yield "%s: requires one %s, stands in %s" % (what(job), job["level"], ", ".join(sorted(found)))
+            yield "%s: requires one %s, stands in %s" % (
+                what(job),
+                job["level"],
+                ", ".join(sorted(found)),
+            )
 
 
-ALL = (store_jobs, whole_gangs, pods_in_place, idle_jobs, unknown_pods, services, bound_once, oversubscribed,
-       nodes, charges, topology)
+ALL = (
+    store_jobs,
+    whole_gangs,
+    pods_in_place,
+    idle_jobs,
+    unknown_pods,
+    services,
+    bound_once,
+    oversubscribed,
+    nodes,
+    charges,
+    topology,
+)
 
 
 def check(snap):
