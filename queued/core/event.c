@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c - names of events and the freeing of what they own. */
+#include "core/event.h"
+
+#include <stdlib.h>
+
+const char *event_name(enum event_kind kind)
+{
+    static const char *const names[EV_KINDS] = {
+        [EV_NONE] = "none",
+        [EV_JOB_SUBMIT] = "job-submit",
+        [EV_JOB_CANCEL] = "job-cancel",
+        [EV_GANG_PLACED] = "gang-placed",
+        [EV_NODE_SEEN] = "node-seen",
+        [EV_NODE_GONE] = "node-gone",
+        [EV_POD_SEEN] = "pod-seen",
+        [EV_POD_GONE] = "pod-gone",
+        [EV_POD_BOUND] = "pod-bound",
+        [EV_POD_REFUSED] = "pod-refused",
+        [EV_SERVICE_GONE] = "service-gone",
+        [EV_SYNCED] = "synced",
+        [EV_CLUSTER] = "cluster",
+        [EV_STORE_LOW] = "store-low",
+        [EV_TIMER] = "timer",
+    };
+
+    return (unsigned)kind < EV_KINDS ? names[kind] : "unknown";
+}
+
+void node_fact_destroy(struct node_fact *n)
+{
+    if (!n)
+        return;
+    for (uint32_t i = 0; i < n->n_labels; i++) {
+        free(n->labels[i].key);
+        free(n->labels[i].value);
+    }
+    for (uint32_t i = 0; i < n->n_taints; i++) {
+        free(n->taints[i].key);
+        free(n->taints[i].value);
+    }
+    free(n->labels);
+    free(n->taints);
+    free(n->capacity);
+    free(n->allocatable);
+    free(n);
+}
+
+void pod_fact_destroy(struct pod_fact *p)
+{
+    if (!p)
+        return;
+    free(p->requests);
+    free(p);
+}
+
+void event_fini(struct event *ev)
+{
+    switch (ev->kind) {
+    case EV_JOB_SUBMIT:
+        spec_destroy(ev->u.submit.spec);
+        break;
+    case EV_GANG_PLACED:
+        free(ev->u.placed.members);
+        break;
+    case EV_NODE_SEEN:
+        node_fact_destroy(ev->u.node);
+        break;
+    case EV_NODE_GONE:
+        free(ev->u.node_name);
+        break;
+    case EV_POD_SEEN:
+        pod_fact_destroy(ev->u.pod);
+        break;
+    case EV_POD_GONE:
+        free(ev->u.pod_gone);
+        break;
+    case EV_POD_BOUND:
+    case EV_POD_REFUSED:
+        free(ev->u.answer);
+        break;
+    case EV_JOB_CANCEL:
+    case EV_SERVICE_GONE:
+    case EV_SYNCED:
+    case EV_CLUSTER:
+    case EV_STORE_LOW:
+    case EV_TIMER:
+    case EV_NONE:
+    case EV_KINDS:
+        break;
+    }
+    *ev = (struct event){0};
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.c - members of a gang and the names that are made from a job. */
+#include "core/job.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a phase counts for. */
+static void count_phase(struct job *j, enum member_phase phase, int delta)
+{
+    uint32_t d = (uint32_t)delta;
+
+    switch (phase) {
+    case MEMBER_PLACED:
+        return;
+    case MEMBER_BOUND:
+        j->n_bound += d;
+        return;
+    case MEMBER_RUNNING:
+        j->n_bound += d;
+        j->n_running += d;
+        return;
+    case MEMBER_SUCCEEDED:
+    case MEMBER_FAILED:
+        j->n_bound += d;
+        j->n_done += d;
+        return;
+    case MEMBER_GONE:
+        j->n_gone += d;
+        return;
+    }
+}
+
+void job_set_phase(struct job *j, struct member *m, enum member_phase phase)
+{
+    count_phase(j, (enum member_phase)m->phase, -1);
+    m->phase = (uint8_t)phase;
+    count_phase(j, phase, 1);
+}
+
+struct member *job_member(const struct job *j, uint32_t role, uint32_t index)
+{
+    uint32_t first = 0;
+
+    if (!j->members || role >= j->demand->n_roles || index >= j->demand->roles[role].replicas)
+        return NULL;
+    for (uint32_t r = 0; r < role; r++)
+        first += j->demand->roles[r].replicas;
+    assert(first + index < j->n_members);
+    return &j->members[first + index];
+}
+
+uint32_t job_role(const struct job *j, const char *name)
+{
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        if (strcmp(j->demand->roles[r].name, name) == 0)
+            return r;
+    return IX_NONE;
+}
+
+const char *job_pod_name(char buf[POD_NAME_TEXT], const struct job *j, const struct member *m)
+{
+    (void)snprintf(buf, POD_NAME_TEXT, "%s-%s-%u-%u", j->name, j->demand->roles[m->role].name,
+                   m->index, j->attempt); /* lengths are bounded: limits.h */
+    return buf;
+}
+
+void job_name_suffix(char buf[5], struct job_id id, uint32_t round)
+{
+    static const char digits[] = "0123456789bcdfghjklmnpqrstvwxyz2"; /* no words by chance */
+    uint64_t h = id.v + round * UINT64_C(0x9e3779b97f4a7c15);
+
+    h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9); /* finaliser of splitmix64 */
+    h = (h ^ h >> 27) * UINT64_C(0x94d049bb133111eb);
+    h ^= h >> 31;
+    for (int i = 0; i < 4; i++) {
+        buf[i] = digits[h & 31];
+        h >>= 5;
+    }
+    buf[4] = '\0';
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec.c - making, copying and digesting specs. Checks are in spec_check.c.
+ *
+ * One walk, spec_feed(), visits every field in a fixed order with its length; it is what the
+ * digest is made of, so a new field is fed only when it is set.
+ */
+#include "core/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/mem.h"
+
+struct spec *spec_create(void)
+{
+    struct spec *s = xcalloc(1, sizeof(*s));
+
+    s->max_restarts = 3;
+    s->start_timeout_us = 10 * 60 * USEC_PER_SEC;
+    s->checkpoint_grace_us = 30 * USEC_PER_SEC;
+    return s;
+}
+
+void spec_destroy(struct spec *s)
+{
+    if (!s)
+        return;
+    arena_fini(&s->arena);
+    free(s);
+}
+
+static const char *copy_text(struct arena *a, const char *text)
+{
+    return text ? arena_strdup(a, text) : NULL;
+}
+
+static struct spec_pairs copy_pairs(struct arena *a, const struct spec_pairs *from)
+{
+    struct spec_pairs to = {.n = from->n};
+
+    if (from->n)
+        to.v = arena_alloc(a, from->n * sizeof(*to.v));
+    for (uint32_t i = 0; i < from->n; i++) {
+        to.v[i].key = copy_text(a, from->v[i].key);
+        to.v[i].value = copy_text(a, from->v[i].value);
+    }
+    return to;
+}
+
+static struct spec_strings copy_strings(struct arena *a, const struct spec_strings *from)
+{
+    struct spec_strings to = {.n = from->n};
+
+    if (from->n)
+        to.v = arena_alloc(a, from->n * sizeof(*to.v));
+    for (uint32_t i = 0; i < from->n; i++)
+        to.v[i] = copy_text(a, from->v[i]);
+    return to;
+}
+
+static void copy_role(struct arena *a, struct spec_role *to, const struct spec_role *from)
+{
+    *to = *from;
+    to->name = copy_text(a, from->name);
+    to->gpu_models = copy_strings(a, &from->gpu_models);
+    to->image = copy_text(a, from->image);
+    to->command = copy_strings(a, &from->command);
+    to->args = copy_strings(a, &from->args);
+    to->working_dir = copy_text(a, from->working_dir);
+    to->env = copy_pairs(a, &from->env);
+    to->node_selector = copy_pairs(a, &from->node_selector);
+    to->extended = arena_alloc(a, from->n_extended * sizeof(*to->extended));
+    for (uint32_t i = 0; i < from->n_extended; i++) {
+        to->extended[i] = from->extended[i];
+        to->extended[i].name = copy_text(a, from->extended[i].name);
+    }
+    to->volumes = arena_alloc(a, from->n_volumes * sizeof(*to->volumes));
+    for (uint32_t i = 0; i < from->n_volumes; i++) {
+        to->volumes[i] = from->volumes[i];
+        to->volumes[i].name = copy_text(a, from->volumes[i].name);
+        to->volumes[i].source = copy_text(a, from->volumes[i].source);
+        to->volumes[i].path = copy_text(a, from->volumes[i].path);
+        to->volumes[i].mount_path = copy_text(a, from->volumes[i].mount_path);
+    }
+    to->tolerations = arena_alloc(a, from->n_tolerations * sizeof(*to->tolerations));
+    for (uint32_t i = 0; i < from->n_tolerations; i++) {
+        to->tolerations[i] = from->tolerations[i];
+        to->tolerations[i].key = copy_text(a, from->tolerations[i].key);
+        to->tolerations[i].value = copy_text(a, from->tolerations[i].value);
+        to->tolerations[i].effect = copy_text(a, from->tolerations[i].effect);
+    }
+}
+
+struct spec *spec_copy(const struct spec *s)
+{
+    struct spec *to = spec_create();
+    struct arena *a = &to->arena;
+
+    *to = *s;
+    to->arena = (struct arena){0};
+    to->name = copy_text(a, s->name);
+    to->tenant = copy_text(a, s->tenant);
+    to->ns = copy_text(a, s->ns);
+    to->labels = copy_pairs(a, &s->labels);
+    to->annotations = copy_pairs(a, &s->annotations);
+    to->submit_key = copy_text(a, s->submit_key);
+    to->priority_class = copy_text(a, s->priority_class);
+    to->topology_required = copy_text(a, s->topology_required);
+    to->topology_preferred = copy_text(a, s->topology_preferred);
+    to->roles = arena_alloc(a, s->n_roles * sizeof(*to->roles));
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        copy_role(a, &to->roles[i], &s->roles[i]);
+    return to;
+}
+
+uint32_t spec_pods(const struct spec *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        n += s->roles[i].replicas;
+    return n;
+}
+
+uint64_t spec_gpus(const struct spec *s)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        n += (uint64_t)s->roles[i].replicas * s->roles[i].gpus;
+    return n;
+}
+
+struct feed {
+    void (*sink)(void *ctx, const void *p, size_t len);
+    void *ctx;
+};
+
+static void feed_number(const struct feed *f, int64_t v)
+{
+    uint8_t bytes[8];
+
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)((uint64_t)v >> (56 - 8 * i));
+    f->sink(f->ctx, bytes, sizeof(bytes));
+}
+
+static void feed_text(const struct feed *f, const char *text)
+{
+    feed_number(f, text ? (int64_t)strlen(text) : -1);
+    if (text)
+        f->sink(f->ctx, text, strlen(text));
+}
+
+static void feed_pairs(const struct feed *f, const struct spec_pairs *p)
+{
+    feed_number(f, p->n);
+    for (uint32_t i = 0; i < p->n; i++) {
+        feed_text(f, p->v[i].key);
+        feed_text(f, p->v[i].value);
+    }
+}
+
+static void feed_strings(const struct feed *f, const struct spec_strings *p)
+{
+    feed_number(f, p->n);
+    for (uint32_t i = 0; i < p->n; i++)
+        feed_text(f, p->v[i]);
+}
+
+static void feed_role_lists(const struct feed *f, const struct spec_role *r)
+{
+    feed_number(f, r->n_extended);
+    for (uint32_t i = 0; i < r->n_extended; i++) {
+        feed_text(f, r->extended[i].name);
+        feed_number(f, r->extended[i].amount);
+    }
+    feed_number(f, r->n_volumes);
+    for (uint32_t i = 0; i < r->n_volumes; i++) {
+        feed_text(f, r->volumes[i].name);
+        feed_number(f, r->volumes[i].kind);
+        feed_text(f, r->volumes[i].source);
+        feed_text(f, r->volumes[i].path);
+        feed_text(f, r->volumes[i].mount_path);
+        feed_number(f, r->volumes[i].size_bytes);
+        feed_number(f, r->volumes[i].read_only);
+    }
+    feed_number(f, r->n_tolerations);
+    for (uint32_t i = 0; i < r->n_tolerations; i++) {
+        feed_text(f, r->tolerations[i].key);
+        feed_number(f, r->tolerations[i].exists);
+        feed_text(f, r->tolerations[i].value);
+        feed_text(f, r->tolerations[i].effect);
+    }
+}
+
+static void feed_role(const struct feed *f, const struct spec_role *r)
+{
+    feed_text(f, r->name);
+    feed_number(f, r->replicas);
+    feed_number(f, r->gpus);
+    feed_strings(f, &r->gpu_models);
+    feed_number(f, r->cpu_milli);
+    feed_number(f, r->memory_bytes);
+    feed_number(f, r->shm_bytes);
+    feed_text(f, r->image);
+    feed_strings(f, &r->command);
+    feed_strings(f, &r->args);
+    feed_text(f, r->working_dir);
+    feed_pairs(f, &r->env);
+    feed_pairs(f, &r->node_selector);
+    feed_role_lists(f, r);
+}
+
+void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size_t len), void *ctx)
+{
+    const struct feed f = {.sink = sink, .ctx = ctx};
+
+    feed_number(&f, SPEC_DIGEST_VERSION);
+    feed_text(&f, s->name);
+    feed_text(&f, s->tenant);
+    feed_text(&f, s->ns);
+    feed_pairs(&f, &s->labels);
+    feed_pairs(&f, &s->annotations);
+    feed_text(&f, s->submit_key);
+    feed_text(&f, s->priority_class);
+    feed_number(&f, s->max_runtime_us);
+    feed_number(&f, s->max_queue_us);
+    feed_number(&f, s->start_timeout_us);
+    feed_text(&f, s->topology_required);
+    feed_text(&f, s->topology_preferred);
+    feed_number(&f, s->max_restarts);
+    feed_number(&f, s->checkpoint_grace_us);
+    feed_number(&f, s->n_roles);
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        feed_role(&f, &s->roles[i]);
+}

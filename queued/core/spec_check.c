@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_check.c - is this job acceptable? All that can be said without the cluster.
+ *
+ * Errors name the path of the field in the job file. What the configuration decides is filled
+ * in: namespace, class, priority, maxRuntime.
+ */
+#include "core/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/str.h"
+
+#define OWN_PREFIX "gang.queued/"
+
+struct check {
+    struct spec *spec;
+    const struct settings *settings;
+    uint32_t tenant;
+    struct err *err;
+    char at[64]; /* path of the role */
+};
+
+static int bad(const struct check *c, const char *path, const char *what)
+{
+    return err_set(c->err, ERR_INVALID, "%s%s: %s", c->at, path, what);
+}
+
+static bool is_text(const char *s, size_t max)
+{
+    size_t len = s ? strlen(s) : 0;
+
+    return len <= max && (!len || str_is_clean_utf8(s, len));
+}
+
+/* A label or annotation key: [prefix/]name. */
+static bool is_qualified(const char *key)
+{
+    const char *slash = strchr(key, '/');
+    const char *name = slash ? slash + 1 : key;
+    size_t len = strlen(name);
+    char prefix[254];
+
+    if (slash) {
+        if (slash == key || (size_t)(slash - key) >= sizeof(prefix))
+            return false;
+        memcpy(prefix, key, (size_t)(slash - key));
+        prefix[slash - key] = '\0';
+        if (!str_is_dns_subdomain(prefix))
+            return false;
+    }
+    if (len == 0 || len > 63)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        bool alnum = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
+                     (name[i] >= '0' && name[i] <= '9');
+
+        if (!alnum && (i == 0 || i == len - 1 || !strchr("-_.", name[i])))
+            return false;
+    }
+    return true;
+}
+
+static bool is_label_value(const char *v)
+{
+    return *v == '\0' || (strlen(v) <= LABEL_MAX && !strchr(v, '/') && is_qualified(v));
+}
+
+/* Is this one of the annotations that steer a simulated kubelet? */
+static bool is_simulation(const char *key)
+{
+    static const char *const keys[] = {OWN_PREFIX "start-delay", OWN_PREFIX "run-duration",
+                                       OWN_PREFIX "fail-after", OWN_PREFIX "stop-delay"};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static int check_key(const struct check *c, const char *path, const char *key, bool is_annotation)
+{
+    if (!key || !is_qualified(key))
+        return err_set(c->err, ERR_INVALID, "%s: key '%s' is not [prefix/]name", path,
+                       key ? key : "");
+    if (strncmp(key, OWN_PREFIX, strlen(OWN_PREFIX)) != 0)
+        return 0;
+    if (is_annotation && is_simulation(key)) {
+        if (c->settings->allow_simulation)
+            return 0;
+        return err_set(c->err, ERR_INVALID,
+                       "%s: '%s' steers simulated kubelets and this daemon has allowSimulation: "
+                       "false; remove it",
+                       path, key);
+    }
+    return err_set(c->err, ERR_INVALID, "%s: '%s': the prefix " OWN_PREFIX " is the daemon's own",
+                   path, key);
+}
+
+static int check_metadata(const struct check *c)
+{
+    const struct spec *s = c->spec;
+
+    if (!s->name || !str_is_dns_label(s->name, JOB_BASE_NAME_MAX, true))
+        return bad(c, "metadata.name",
+                   "must be 1 to 40 of a-z, 0-9 and '-', begin with a letter and not end in '-'");
+    if (s->labels.n > JOB_LABELS_MAX)
+        return bad(c, "metadata.labels", "more than 32");
+    for (uint32_t i = 0; i < s->labels.n; i++) {
+        if (check_key(c, "metadata.labels", s->labels.v[i].key, false))
+            return -1;
+        if (!s->labels.v[i].value || !is_label_value(s->labels.v[i].value))
+            return err_set(c->err, ERR_INVALID,
+                           "metadata.labels.%s: the value must be at most 63 letters, digits, "
+                           "'-', '_' or '.'",
+                           s->labels.v[i].key);
+    }
+    if (s->annotations.n > JOB_LABELS_MAX)
+        return bad(c, "metadata.annotations", "more than 32");
+    for (uint32_t i = 0; i < s->annotations.n; i++) {
+        if (check_key(c, "metadata.annotations", s->annotations.v[i].key, true))
+            return -1;
+        if (!is_text(s->annotations.v[i].value, 4096))
+            return err_set(c->err, ERR_INVALID,
+                           "metadata.annotations.%s: the value must be clean UTF-8 of at most "
+                           "4096 bytes",
+                           s->annotations.v[i].key);
+    }
+    return 0;
+}
+
+static int check_tenant(struct check *c)
+{
+    struct spec *s = c->spec;
+    const char *ns;
+
+    if (!s->tenant || !*s->tenant)
+        return bad(c, "spec.tenant", "is missing; name one of the tenants of the configuration");
+    c->tenant = settings_tenant(c->settings, s->tenant);
+    if (c->tenant == IX_NONE)
+        return err_set(c->err, ERR_REFUSED,
+                       "spec.tenant: no tenant '%.63s' in the configuration; 'queuectl quota' "
+                       "lists them",
+                       s->tenant);
+    ns = settings_namespace(c->settings, c->tenant);
+    if (!ns)
+        return err_set(c->err, ERR_REFUSED,
+                       "spec.tenant: tenant %s has no namespace in the configuration", s->tenant);
+    if (!s->ns || !*s->ns)
+        s->ns = arena_strdup(&s->arena, ns);
+    if (!settings_has_namespace(c->settings, c->tenant, s->ns))
+        return err_set(c->err, ERR_REFUSED,
+                       "spec.namespace: '%.63s' is not a namespace of tenant %s; its default is %s",
+                       s->ns, s->tenant, ns);
+    return 0;
+}
+
+static int check_class(struct check *c)
+{
+    struct spec *s = c->spec;
+    uint32_t cls;
+
+    if (!s->priority_class || !*s->priority_class)
+        s->priority_class = arena_strdup(&s->arena, "normal");
+    cls = settings_class(c->settings, s->priority_class);
+    if (cls == IX_NONE)
+        return err_set(c->err, ERR_REFUSED,
+                       "spec.priorityClass: no class '%.31s' in the configuration",
+                       s->priority_class);
+    s->priority = c->settings->classes[cls].value;
+    cls = settings_class(c->settings, "normal");
+    if (cls != IX_NONE && s->priority > c->settings->classes[cls].value)
+        return err_set(c->err, ERR_INVALID,
+                       "spec.priorityClass: '%s' is not acted on by this version; use a class up "
+                       "to normal",
+                       s->priority_class);
+    return 0;
+}
+
+static int check_times(struct check *c)
+{
+    struct spec *s = c->spec;
+    const usec_t year = INT64_C(366) * 24 * 3600 * USEC_PER_SEC;
+
+    if (s->max_runtime_us == 0)
+        s->max_runtime_us = settings_max_runtime(c->settings, c->tenant);
+    if (s->max_runtime_us < USEC_PER_SEC || s->max_runtime_us > year)
+        return bad(c, "spec.maxRuntime", "must be 1s to 366d");
+    if (s->max_queue_us && (s->max_queue_us < USEC_PER_SEC || s->max_queue_us > year))
+        return bad(c, "spec.maxQueueTime", "must be 1s to 366d");
+    if (s->start_timeout_us < USEC_PER_SEC || s->start_timeout_us > 24 * 3600 * USEC_PER_SEC)
+        return bad(c, "spec.gang.startTimeout", "must be 1s to 24h");
+    if (s->checkpoint_grace_us < 0 || s->checkpoint_grace_us > c->settings->grace_cap_us)
+        return err_set(c->err, ERR_INVALID,
+                       "spec.checkpoint.grace: must be 0s to %llds, the site's cap",
+                       (long long)(c->settings->grace_cap_us / USEC_PER_SEC));
+    if (s->max_restarts > JOB_RESTARTS_MAX)
+        return bad(c, "spec.failurePolicy.maxRestarts", "must be at most 1000000");
+    if (s->submit_key && (!*s->submit_key || !is_text(s->submit_key, SUBMIT_KEY_MAX) ||
+                          strchr(s->submit_key, '\n')))
+        return bad(c, "spec.submitKey", "must be 1 to 128 bytes of clean UTF-8 without line feeds");
+    return 0;
+}
+
+static int check_level(struct check *c, const char *path, const char *level, uint32_t *ret_hierarchy,
+                       uint32_t *ret_level)
+{
+    if (settings_level(c->settings, level, ret_hierarchy, ret_level))
+        return 0;
+    return err_set(c->err, ERR_REFUSED,
+                   "%s: no topology level '%.63s' in the configuration; 'queuectl topology' shows "
+                   "the levels",
+                   path, level);
+}
+
+static int check_topology(struct check *c)
+{
+    struct spec *s = c->spec;
+    uint32_t rh = 0, rl = 0, ph = 0, pl = 0;
+
+    if (s->topology_required &&
+        check_level(c, "spec.topology.required", s->topology_required, &rh, &rl))
+        return -1;
+    if (!s->topology_preferred || strcmp(s->topology_preferred, "any") == 0)
+        return 0;
+    if (check_level(c, "spec.topology.preferred", s->topology_preferred, &ph, &pl))
+        return -1;
+    if (s->topology_required && ph != rh)
+        return bad(c, "spec.topology.preferred", "is of another hierarchy than required");
+    if (s->topology_required && pl < rl)
+        return bad(c, "spec.topology.preferred", "is wider than required");
+    return 0;
+}
+
+static int check_limits(struct check *c)
+{
+    const struct spec *s = c->spec;
+    uint64_t gpus = spec_gpus(s);
+
+    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent) {
+        const struct model_amounts *limit = &c->settings->tenants[t].limit;
+        bool fits_one = c->settings->n_models == 0 || gpus == 0;
+
+        for (uint32_t m = 0; m < c->settings->n_models && !fits_one; m++) {
+            bool wanted = true;
+
+            for (uint32_t r = 0; r < s->n_roles; r++) {
+                const struct spec_strings *models = &s->roles[r].gpu_models;
+                bool listed = models->n == 0 || s->roles[r].gpus == 0;
+
+                for (uint32_t i = 0; i < models->n; i++)
+                    listed |= strcmp(models->v[i], c->settings->models[m].name) == 0;
+                wanted &= listed;
+            }
+            fits_one = wanted && (limit->gpus[m] < 0 || gpus <= (uint64_t)limit->gpus[m]);
+        }
+        if (!fits_one)
+            return err_set(c->err, ERR_REFUSED,
+                           "ExceedsTenantLimit: needs %llu GPUs, more than the limit of tenant %s: "
+                           "can never run; ask for less or have the limit raised",
+                           (unsigned long long)gpus, c->settings->tenants[t].path);
+    }
+    return 0;
+}
+
+static int check_resources(struct check *c, const struct spec_role *r)
+{
+    const int64_t max_bytes = INT64_C(1) << 50;
+
+    if (r->replicas < 1 || r->replicas > JOB_PODS_MAX)
+        return bad(c, ".replicas", "must be 1 to 10000");
+    if (r->gpus > POD_GPUS_MAX)
+        return bad(c, ".resources.gpus", "must be at most 64 per pod; use more replicas");
+    if (r->gpu_models.n > ROLE_MODELS_MAX)
+        return bad(c, ".resources.gpuModel", "more than 8");
+    if (r->gpu_models.n && r->gpus == 0)
+        return bad(c, ".resources.gpuModel", "is given without gpus");
+    for (uint32_t i = 0; i < r->gpu_models.n; i++)
+        if (settings_model(c->settings, r->gpu_models.v[i]) == IX_NONE)
+            return err_set(c->err, ERR_REFUSED,
+                           "%s.resources.gpuModel: no GPU model '%.63s' in the configuration",
+                           c->at, r->gpu_models.v[i]);
+    if (r->cpu_milli != -1 && (r->cpu_milli < 1 || r->cpu_milli > 10000000))
+        return bad(c, ".resources.cpu", "must be 1m to 10000");
+    if (r->memory_bytes != -1 && (r->memory_bytes < 1 << 20 || r->memory_bytes > max_bytes))
+        return bad(c, ".resources.memory", "must be 1Mi to 1Pi; write the unit (16Gi)");
+    if (r->shm_bytes != -1 && (r->shm_bytes < 1 << 20 || r->shm_bytes > max_bytes))
+        return bad(c, ".resources.shm", "must be 1Mi to 1Pi; write the unit (16Gi)");
+    if (r->shm_bytes != -1 && r->memory_bytes != -1 && r->shm_bytes > r->memory_bytes)
+        return bad(c, ".resources.shm", "is counted inside memory and cannot exceed it");
+    if (r->n_extended > ROLE_EXTENDED_MAX)
+        return bad(c, ".resources.extended", "more than 8");
+    for (uint32_t i = 0; i < r->n_extended; i++) {
+        const char *name = r->extended[i].name;
+
+        if (!name || !strchr(name, '/') || !is_qualified(name) || strlen(name) > LABEL_KEY_MAX)
+            return bad(c, ".resources.extended", "names must have the form domain/name");
+        if (strcmp(name, "nvidia.com/gpu") == 0)
+            return bad(c, ".resources.extended", "nvidia.com/gpu is given by resources.gpus");
+        if (r->extended[i].amount < 1 || r->extended[i].amount > 1000000)
+            return bad(c, ".resources.extended", "amounts must be 1 to 1000000");
+    }
+    return 0;
+}
+
+/* Is this variable the daemon's? Users of other launchers are told at submission, not by a hang. */
+static bool is_reserved_env(const char *name)
+{
+    static const char *const names[] = {"MASTER_ADDR", "MASTER_PORT", "NNODES", "NODE_RANK",
+                                        "NPROC_PER_NODE", "WORLD_SIZE", "RANK", "LOCAL_RANK",
+                                        "LOCAL_WORLD_SIZE", "RAY_ADDRESS"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "PET_", 4) == 0 || strncmp(name, "QUEUED_", 7) == 0;
+}
+
+static int check_env(const struct check *c, const struct spec_role *r)
+{
+    if (r->env.n > ROLE_ENV_MAX)
+        return bad(c, ".env", "more than 256");
+    for (uint32_t i = 0; i < r->env.n; i++) {
+        const char *name = r->env.v[i].key;
+        size_t len = name ? strlen(name) : 0;
+
+        if (len == 0 || len > 255 || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu"
+                                                  "vwxyz0123456789_-.") != len ||
+            (name[0] >= '0' && name[0] <= '9'))
+            return bad(c, ".env", "names must be letters, digits, '_', '-' or '.'");
+        if (is_reserved_env(name))
+            return err_set(c->err, ERR_INVALID,
+                           "%s.env: %s is set by the daemon for the rendezvous; choose another name",
+                           c->at, name);
+        if (!is_text(r->env.v[i].value, 16384))
+            return err_set(c->err, ERR_INVALID,
+                           "%s.env.%s: the value must be clean UTF-8 of at most 16384 bytes", c->at,
+                           name);
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(name, r->env.v[k].key) == 0)
+                return err_set(c->err, ERR_INVALID, "%s.env: %s is given twice", c->at, name);
+    }
+    return 0;
+}
+
+static int check_volumes(const struct check *c, const struct spec_role *r)
+{
+    if (r->n_volumes > ROLE_VOLUMES_MAX)
+        return bad(c, ".volumes", "more than 32");
+    for (uint32_t i = 0; i < r->n_volumes; i++) {
+        const struct spec_volume *v = &r->volumes[i];
+
+        if (!v->name || !str_is_dns_label(v->name, LABEL_MAX, false) ||
+            strcmp(v->name, "dshm") == 0)
+            return bad(c, ".volumes", "names must be DNS labels other than dshm");
+        if (!v->mount_path || v->mount_path[0] != '/' || !is_text(v->mount_path, 1024) ||
+            strchr(v->mount_path, ':'))
+            return bad(c, ".volumes", "mountPath must be absolute and without ':'");
+        if (v->kind != SPEC_VOLUME_EMPTY_DIR &&
+            (!v->source || !*v->source || !is_text(v->source, 253)))
+            return bad(c, ".volumes", "the source (pvc, configMap, secret, nfs) is missing");
+        if (v->kind == SPEC_VOLUME_NFS &&
+            (!v->path || v->path[0] != '/' || !is_text(v->path, 1024)))
+            return bad(c, ".volumes", "nfs needs an absolute path");
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(v->name, r->volumes[k].name) == 0 ||
+                strcmp(v->mount_path, r->volumes[k].mount_path) == 0)
+                return bad(c, ".volumes", "a name or mountPath is given twice");
+    }
+    return 0;
+}
+
+static bool may_tolerate(const struct check *c, const char *key)
+{
+    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent) {
+        const struct tenant_setting *ts = &c->settings->tenants[t];
+
+        for (uint32_t i = 0; i < ts->n_tolerations; i++)
+            if (strcmp(ts->tolerations[i], "*") == 0 ||
+                (key && strcmp(ts->tolerations[i], key) == 0))
+                return true;
+    }
+    return false;
+}
+
+static int check_placement(const struct check *c, const struct spec_role *r)
+{
+    if (r->node_selector.n > ROLE_SELECTOR_MAX)
+        return bad(c, ".placement.nodeSelector", "more than 32");
+    for (uint32_t i = 0; i < r->node_selector.n; i++)
+        if (!r->node_selector.v[i].key || !is_qualified(r->node_selector.v[i].key) ||
+            !r->node_selector.v[i].value || !is_label_value(r->node_selector.v[i].value))
+            return bad(c, ".placement.nodeSelector", "must be label keys with label values");
+    if (r->n_tolerations > ROLE_TOLERATIONS_MAX)
+        return bad(c, ".placement.tolerations", "more than 16");
+    for (uint32_t i = 0; i < r->n_tolerations; i++) {
+        const struct spec_toleration *t = &r->tolerations[i];
+
+        if (t->key && !is_qualified(t->key))
+            return bad(c, ".placement.tolerations", "key must be [prefix/]name");
+        if (!t->key && !t->exists)
+            return bad(c, ".placement.tolerations", "without a key the operator must be Exists");
+        if (t->effect && strcmp(t->effect, "NoSchedule") != 0 &&
+            strcmp(t->effect, "PreferNoSchedule") != 0 && strcmp(t->effect, "NoExecute") != 0)
+            return bad(c, ".placement.tolerations",
+                       "effect must be NoSchedule, PreferNoSchedule or NoExecute");
+        if (t->value && !is_label_value(t->value))
+            return bad(c, ".placement.tolerations", "value must be a label value");
+        if (!may_tolerate(c, t->key))
+            return err_set(c->err, ERR_REFUSED,
+                           "%s.placement.tolerations: tenant %s may not tolerate '%s'; its list is "
+                           "in the configuration",
+                           c->at, c->spec->tenant, t->key ? t->key : "everything");
+    }
+    return 0;
+}
+
+static int check_container(const struct check *c, const struct spec_role *r)
+{
+    if (!r->image || !*r->image || !is_text(r->image, 512) || strpbrk(r->image, " \t\n"))
+        return bad(c, ".image", "is missing or has blanks");
+    if (r->command.n + r->args.n > ROLE_ARGS_MAX)
+        return bad(c, ".command", "more than 256 words with args");
+    for (uint32_t i = 0; i < r->command.n + r->args.n; i++) {
+        const char *word = i < r->command.n ? r->command.v[i] : r->args.v[i - r->command.n];
+
+        if (!is_text(word, 32768))
+            return bad(c, ".command", "words must be clean UTF-8");
+    }
+    if (r->working_dir && (r->working_dir[0] != '/' || !is_text(r->working_dir, 1024)))
+        return bad(c, ".workingDir", "must be absolute");
+    return 0;
+}
+
+static int check_roles(struct check *c)
+{
+    struct spec *s = c->spec;
+    uint64_t pods = 0;
+
+    if (s->n_roles < 1 || s->n_roles > JOB_ROLES_MAX)
+        return bad(c, "spec.roles", "must be 1 to 8");
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        const struct spec_role *r = &s->roles[i];
+
+        (void)snprintf(c->at, sizeof(c->at), "spec.roles[%u]", i);
+        if (!r->name || !str_is_dns_label(r->name, ROLE_NAME_MAX, true))
+            return bad(c, ".name", "must be 1 to 12 of a-z, 0-9 and '-', beginning with a letter");
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(s->roles[k].name, r->name) == 0)
+                return bad(c, ".name", "is used by another role");
+        if (check_resources(c, r) || check_container(c, r) || check_env(c, r) ||
+            check_volumes(c, r) || check_placement(c, r))
+            return -1;
+        pods += r->replicas;
+    }
+    c->at[0] = '\0';
+    if (pods > JOB_PODS_MAX)
+        return bad(c, "spec.roles", "more than 10000 pods in all");
+    return 0;
+}
+
+int spec_check(struct spec *s, const struct settings *settings, struct err *err)
+{
+    struct check c = {.spec = s, .settings = settings, .err = err, .tenant = IX_NONE};
+
+    if (check_metadata(&c) || check_tenant(&c) || check_class(&c) || check_times(&c) ||
+        check_roles(&c) || check_topology(&c))
+        return -1;
+    return check_limits(&c);
+}
