@@ -12,21 +12,24 @@
 
 typedef int64_t usec_t; /* microseconds: a duration, or a time since 1970-01-01 UTC */
 
-#define USEC_PER_SEC INT64_C(1000000)
+#define USEC_PER_SEC  INT64_C(1000000)
 #define USEC_PER_MSEC INT64_C(1000)
 
 /* Decimal digits only, min..max. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret, struct err *err);
-/* "90s", "2h", "1h30m", "1.5s", "250ms", "3d", "2w"; plain "0" is allowed, other numbers need a unit. Not negative. */
+/* "90s", "2h", "1h30m", "1.5s", "250ms", "3d", "2w"; widest unit first, each once; plain "0" is
+ * allowed, other numbers need a unit. Not negative, whole microseconds. */
 int parse_duration(const char *s, usec_t *ret, struct err *err);
 /* A Kubernetes quantity ("96", "1500Gi", "0.5", "191450m", "1e3", "2k") times `scale`, rounded up:
  * scale 1 for bytes and counts, 1000 for thousandths of a core. Not negative. */
 int parse_quantity(const char *s, int64_t scale, int64_t *ret, struct err *err);
-/* RFC 3339 ("2026-11-29T22:09:14Z", fractions allowed) -> microseconds since 1970. */
+/* RFC 3339 ("2026-11-29T22:09:14Z", offsets and fractions allowed; a fraction is cut after
+ * microseconds) -> microseconds since 1970. Years 1970 to 9999. */
 int parse_time(const char *s, usec_t *ret, struct err *err);
 
 enum { FORMAT_MAX = 40 };
-/* "3d4h", "12m", "45s", "1.5s" only below 10 s when not whole; at most two units. Returns buf. */
+/* "3d4h", "12m", "45s", "1.5s" only below 10 s when not whole; at most two units, seconds only
+ * below ten minutes. Returns buf. */
 const char *format_duration(char buf[FORMAT_MAX], usec_t d);
 /* The shortest exact duration that parse_duration() reads back ("1h30m", "1500ms"). */
 const char *format_duration_exact(char buf[FORMAT_MAX], usec_t d);
