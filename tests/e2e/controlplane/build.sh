@@ -3,9 +3,9 @@
 # build.sh - a real kube-apiserver, etcd and kwok for the tests, built once from pinned Go modules.
 #
 # Each program has a module of its own here (go.mod, go.sum), for their dependency sets do not mix.
-# The programs go to a cache outside the tree, in a folder named by a digest of those files, so another
-# version never overwrites this one. A folder in KUBEBUILDER_ASSETS that holds all three is used as it is.
-# What starts them is tests/e2e/cluster.
+# The programs go to a cache outside the tree, in a folder named by a digest of those files, so
+# another version never overwrites this one. A folder in KUBEBUILDER_ASSETS that holds all three is
+# used as it is. What starts them is tests/e2e/cluster.
 #
 # usage: build.sh            build what is missing
 #        build.sh --print    print the folder that holds the programs
@@ -25,23 +25,24 @@ holds_all() {
 }
 
 version_of() { # MODULE-DIR MODULE-PATH
-    awk -v m="$2" '$1 == "require" && $2 == m { print $3; exit } $1 == m && NF >= 2 { print $2; exit }' \
-        "$here/$1/go.mod"
+    awk -v m="$2" '$1 == "require" && $2 == m { print $3; exit }
+        $1 == m && NF >= 2 { print $2; exit }' "$here/$1/go.mod"
+}
+
+refuse() { # SENTENCE
+    echo "controlplane: $1 KUBEBUILDER_ASSETS to a folder that holds etcd, kube-apiserver and kwok" >&2
+    exit 3
 }
 
 need_go() {
     if ! command -v go > /dev/null 2>&1; then
-        echo "controlplane: Go is not installed: nothing can be built here; install golang 1.26 or set" \
-            "KUBEBUILDER_ASSETS to a folder that holds etcd, kube-apiserver and kwok" >&2
-        exit 3
+        refuse "Go is not installed: nothing can be built here; install golang 1.26 or set"
     fi
     found=$(go version | awk '{ print substr($3, 3) }')
     minor=$(echo "$found" | cut -d. -f2 | tr -cd 0-9)
     chain=$(go env GOTOOLCHAIN 2> /dev/null || echo local)
     if [ "${minor:-0}" -lt 26 ] && { [ "${minor:-0}" -lt 21 ] || [ "$chain" = local ]; }; then
-        echo "controlplane: Go $found is too old: install golang 1.26 or set KUBEBUILDER_ASSETS to a" \
-            "folder that holds etcd, kube-apiserver and kwok" >&2
-        exit 3
+        refuse "Go $found is too old: install golang 1.26 or set"
     fi
 }
 
@@ -52,7 +53,7 @@ build_one() { # NAME MODULE-DIR PACKAGE LDFLAGS
     echo "controlplane: building $1 ..." >&2
     if ! (cd "$here/$2" && CGO_ENABLED=0 nice -n 19 go build -p "${BUILD_PROCS:-2}" -trimpath \
         -ldflags "-s -w $4" -o "$tmp/$1" "$3"); then
-        echo "controlplane: building $1 failed; see the lines above (no network to the module proxy?)" >&2
+        echo "controlplane: building $1 failed; see above (can Go download modules here?)" >&2
         exit 1
     fi
     mv "$tmp/$1" "$dir/$1"
@@ -62,16 +63,15 @@ if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
     if holds_all "$KUBEBUILDER_ASSETS"; then
         dir=$KUBEBUILDER_ASSETS
     else
-        echo "controlplane: KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS lacks one of: $programs; not used" >&2
+        echo "controlplane: KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS is not used, it lacks one of:" \
+            "$programs" >&2
     fi
 fi
 
 case ${1:-} in
 --print)
     if ! holds_all "$dir"; then
-        echo "controlplane: not built: run 'make controlplane' (needs Go 1.26, takes some minutes) or set" \
-            "KUBEBUILDER_ASSETS to a folder that holds etcd, kube-apiserver and kwok" >&2
-        exit 3
+        refuse "not built: run 'make controlplane' (needs Go 1.26, takes some minutes) or set"
     fi
     echo "$dir"
     exit 0

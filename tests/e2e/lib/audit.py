@@ -33,7 +33,9 @@ class Member:
 
 
 class Audit:
-    def __init__(self, api):
+    def __init__(self, api, moment):
+        """moment: an Event, set at each pod that was made."""
+        self.moment = moment
         self.api, self.members, self.doubles = api, {}, []
         self.holding = {}  # (job, role, index): uid of the member that holds GPUs
         self.events, self.trouble = 0, None
@@ -49,6 +51,8 @@ class Audit:
         if not pod["managed"]:
             return
         self.events += 1
+        if pod["uid"] not in self.members:
+            self.moment.set()
         member = self.members.setdefault(pod["uid"], Member(pod))
         member.see(pod, is_gone)
         key = (pod["job"], pod["role"], pod["index"])

@@ -58,8 +58,9 @@ spec:
 
 
 class Load:
-    def __init__(self, daemon, seed, outstanding, cancel_share):
-        self.daemon, self.outstanding, self.cancel_share = daemon, outstanding, cancel_share
+    def __init__(self, daemon, opts, moment):
+        """opts: seed, outstanding. moment: an Event, set at each acknowledgement."""
+        self.daemon, self.outstanding, self.moment = daemon, opts.outstanding, moment
         self.lock = threading.Lock()
         self.acked = {}  # name or id as submit printed it: time of the acknowledgement
         self.cancelled = set()  # asked for, acknowledged or not
@@ -69,7 +70,7 @@ class Load:
         self.trouble = None
         self.stopping = threading.Event()
         self.threads = [
-            self.thread(work, seed * 100 + i)
+            self.thread(work, opts.seed * 100 + i)
             for i, work in enumerate((self.submit, self.submit, self.submit, self.cancel))
         ]
 
@@ -110,6 +111,7 @@ class Load:
             while True:
                 done = self.daemon.ctl("submit", "-f", "-", "-o", "name", text=text)
                 if done.returncode == 0:
+                    self.moment.set()
                     break
                 if done.returncode not in (6,):
                     raise Trouble("submit: exit %d: %s" % (done.returncode, done.stderr.strip()))
@@ -119,9 +121,8 @@ class Load:
                 self.acked[done.stdout.strip().rpartition("/")[2]] = time.monotonic()
 
     def cancel(self, rng):
-        while not self.stopping.wait(rng.uniform(0.1, 0.4)):
-            if rng.random() < self.cancel_share:
-                self.cancel_one(rng)
+        while not self.stopping.wait(rng.uniform(0.2, 0.8)):
+            self.cancel_one(rng)
 
     def cancel_one(self, rng):
         """Cancel one of the younger jobs, whatever it does just now."""
