@@ -77,7 +77,7 @@ struct ev_placed {
     struct job_id job;
     uint32_t n; /* members, in the order of struct job */
     struct placement_member *members; /* owned */
-    uint8_t model;                    /* charged model; MODELS_MAX: no GPUs */
+    uint8_t models[JOB_ROLES_MAX];    /* per role, charged; MODELS_MAX: no GPUs */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX];
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
 };

@@ -87,7 +87,7 @@ struct job {
     int64_t fixed_cpu_milli[JOB_ROLES_MAX]; /* what a role that left it out was given; -1 */
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
     uint32_t charged_gpus; /* what the tenant is charged now */
-    uint8_t charged_model; /* model index of the charge; MODELS_MAX: none */
+    uint8_t models[JOB_ROLES_MAX]; /* per role: model it was placed on; MODELS_MAX: no GPUs */
     uint32_t n_bound, n_running, n_done, n_gone; /* counts over members, kept by job_set_phase() */
     bool is_resumed; /* after a start: its pods were compared with the list */
 

@@ -30,6 +30,8 @@ struct node {
     struct resources total; /* what may be used: allocatable, GPUs capped by expected */
     struct resources used;
     uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */
+    bool is_counted;        /* in the histograms, with counted_free */
+    int64_t counted_free;
     uint32_t n_gangs;       /* members of our gangs here, not terminal */
     uint32_t n_pods;        /* entries of the pod table here */
     UT_hash_handle hh;

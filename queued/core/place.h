@@ -15,14 +15,13 @@
 
 struct place_result {
     struct placement_member *members; /* demand->pods entries, owned by the caller (free) */
-    uint8_t model;                    /* of the GPUs; MODELS_MAX: none */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX];
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
 };
 
 struct place_wish {
     const struct demand *demand;
-    uint32_t model; /* only this model for roles with GPUs; MODELS_MAX: gang without GPUs */
+    const uint8_t *models; /* per role: the model to use; MODELS_MAX for roles without GPUs */
     const uint32_t *excluded; /* node_ix, JOB_EXCLUDED_MAX entries; IX_NONE empty */
 };
 

@@ -2,7 +2,8 @@
 /* topology.h - hierarchies of levels and their domains, with counts kept up to date.
  *
  * A domain is a path of label values: rack "r1" of block "b1" is not rack "r1" of "b2". A node
- * without a level's label is in no domain of that level or of any below it. Each domain keeps,
+ * without a level's label is in no domain of that level; narrower ones then hang directly below
+ * the next wider one that it has. Each domain keeps,
  * per GPU model, how many usable nodes have exactly f GPUs free; a node's change costs one
  * decrement and one increment per level (design/core-algorithms.md).
  */
@@ -26,27 +27,35 @@ struct free_histogram {
 };
 
 struct domain {
-    char *path;         /* "zone-a/block-1/rack-2", without the levels that are not configured */
+    char *path;         /* "zone-a/block-1/rack-2": the levels that its nodes have */
+    char *key;          /* path with level numbers: its identity */
     const char *name;   /* last part of path */
     uint32_t hierarchy, level; /* level: 0 the widest */
-    uint32_t parent;    /* IX_NONE at the widest level: the whole cluster */
-    VEC(uint32_t) children; /* domains of the next level, in path order */
-    VEC(uint32_t) nodes;    /* only at the lowest level that a node has: node_ix in name order */
+    uint32_t ix, parent; /* parent IX_NONE: the whole cluster */
+    uint32_t n_nodes;    /* at it and below */
+    VEC(uint32_t) children; /* narrower domains, in path order */
+    VEC(uint32_t) nodes;    /* whose lowest domain this is, in name order */
     struct free_histogram *by_model[MODELS_MAX]; /* NULL: no node of that model */
     UT_hash_handle hh;
 };
 
+struct node;
+
 struct topology {
     const struct settings *settings;
+    /* Name order of nodes, from the cluster: the table of nodes by index. */
+    struct node *const *const *nodes;
     VEC(struct domain *) domains;       /* by index; NULL where one was dropped */
-    VEC(uint32_t) top[HIERARCHIES_MAX]; /* widest domains in path order */
-    struct domain *by_path[HIERARCHIES_MAX];
+    VEC(uint32_t) top[HIERARCHIES_MAX];  /* domains without a parent, in path order */
+    VEC(uint32_t) bare[HIERARCHIES_MAX]; /* nodes in no domain, in name order */
+    VEC(uint32_t) by_level[HIERARCHIES_MAX][LEVELS_MAX]; /* in path order */
+    struct domain *by_key[HIERARCHIES_MAX];
     struct free_histogram *all[MODELS_MAX]; /* the whole cluster */
 };
 
-struct node;
-
-void topology_init(struct topology *t, const struct settings *settings);
+/* nodes: address of the table of nodes by index, which may grow. */
+void topology_init(struct topology *t, const struct settings *settings,
+                   struct node *const *const *nodes);
 void topology_fini(struct topology *t);
 /* Put a node into its domains (made where missing) by its labels; sets node->domain[]. */
 void topology_add(struct topology *t, struct node *n);

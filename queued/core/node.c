@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node.c - questions about one node. Changes are cluster.c's. */
+#include "core/node.h"
+
+#include <string.h>
+
+void node_free(const struct node *n, struct resources *ret)
+{
+    *ret = n->total;
+    (void)resources_sub(ret, &n->used); /* over-commitment by foreign pods shows as zero */
+}
+
+int64_t node_free_gpus(const struct node *n)
+{
+    int64_t f = n->total.amount[RES_GPUS] - n->used.amount[RES_GPUS];
+
+    return f < 0 ? 0 : f;
+}
+
+const char *node_label(const struct node *n, const char *key)
+{
+    for (uint32_t i = 0; n->fact && i < n->fact->n_labels; i++)
+        if (strcmp(n->fact->labels[i].key, key) == 0)
+            return n->fact->labels[i].value;
+    return NULL;
+}
+
+const char *node_trouble(const struct node *n)
+{
+    if (!n->is_known)
+        return "unknown";
+    if (n->fact->is_deleting)
+        return "deleting";
+    if (n->fact->is_cordoned)
+        return "cordoned";
+    if (!n->fact->is_ready)
+        return "NotReady";
+    return NULL;
+}
