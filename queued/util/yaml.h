@@ -22,18 +22,18 @@ enum { YAML_DEPTH_MAX = 32, YAML_NODES_MAX = 100000, YAML_BYTES_MAX = 4 * 1024 *
 
 struct yaml_node {
     enum yaml_kind kind;
-    bool is_quoted;    /* scalar in quotes: a string, never a number or null */
-    const char *text;  /* scalar */
-    size_t line, column; /* 1.. */
-    size_t n;            /* children of a list or map */
+    bool is_quoted;           /* scalar in quotes: a string, never a number or null */
+    const char *text;         /* scalar */
+    size_t line, column;      /* 1..; line 0: not of the file but of the command line */
+    size_t n;                 /* children of a list or map */
     struct yaml_node **items; /* list items, or map values */
     struct yaml_node **keys;  /* map keys, scalars; NULL for a list */
 };
 
 struct yaml_doc {
     struct arena arena;
-    const char *file;  /* for errors; "-" is shown as "stdin" */
-    size_t n;          /* documents */
+    const char *file; /* for errors; "-" is shown as "stdin" */
+    size_t n;         /* documents */
     struct yaml_node **roots;
 };
 
@@ -54,12 +54,12 @@ struct yaml_at {
     const char *path;
 };
 
-/* One row of a schema: what to do with a key of a map. */
+/* One row of a schema: what to do with a key of a map. An empty value (null) is: not given. */
 struct yaml_field {
     const char *key;
     /* Reads at->node into out. NULL: a key that is known and ignored. */
     int (*read)(const struct yaml_at *at, void *out, struct err *err);
-    size_t offset;       /* added to out */
+    size_t offset; /* added to out */
     bool is_required;
     const char *refusal; /* not NULL: this key is refused with this sentence */
 };
