@@ -1,0 +1,142 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tidy.sh - the rules of CONTRIBUTING.md that a program can check: sizes, nesting, layers, library
+# headers, names, first lines, and the walk of docs/architecture.md. Judges the tree that holds it,
+# prints one line "file:line: what" for each fault and the biggest files and functions.
+# Exit 0 clean, 1 faults, 2 a tool is missing.
+# shellcheck disable=SC2129 # each rule adds to the faults for itself
+set -eu
+cd "$(dirname "$0")/.."
+
+FUNCTION_LINES=70
+FILE_LINES=600
+NESTING=3
+PARAMETERS=5
+
+if ! ctags --version 2> /dev/null | grep -q Universal; then
+    echo "tidy: universal-ctags is not installed: run 'make deps'" >&2
+    exit 2
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+faults=$work/faults
+: > "$faults"
+
+dirs=
+for d in queued client include tests proto deploy docs .ci; do
+    if [ -d "$d" ]; then
+        dirs="$dirs $d"
+    fi
+done
+# shellcheck disable=SC2086 # the folder names hold no blanks
+find $dirs -type f ! -name '*.pyc' | LC_ALL=C sort > "$work/all"
+grep -E '\.(c|h|def)$' "$work/all" > "$work/sources"
+grep -E '\.[ch]$' "$work/all" > "$work/c"
+{
+    grep -E '\.(sh|py)$' "$work/all" || true
+    while read -r f; do
+        if head -c 2 "$f" | grep -q '^#!'; then
+            echo "$f"
+        fi
+    done < "$work/all"
+    echo Makefile
+} | LC_ALL=C sort -u > "$work/scripts"
+
+# ---- functions: length and parameters (f: definitions, p: prototypes)
+ctags --languages=C --langmap=C:.c.h --kinds-C=fp -L "$work/c" -x \
+    --_xformat='%{input}	%{line}	%{end}	%{kind}	%{name}	%{signature}' > "$work/tags"
+
+awk -F '\t' -v max="$FUNCTION_LINES" '$4 == "function" && $3 - $2 + 1 > max {
+    printf "%s:%d: %s() has %d lines, at most %d\n", $1, $2, $5, $3 - $2 + 1, max }' \
+    "$work/tags" >> "$faults"
+# (what libmicrohttpd calls has the form that libmicrohttpd wants)
+awk -F '\t' -v max="$PARAMETERS" '$6 !~ /struct MHD_Connection/ {
+    s = substr($6, 2, length($6) - 2)
+    while (gsub(/\([^()]*\)/, "", s)) { } # function pointers count once
+    n = s == "" || s == "void" ? 0 : gsub(/,/, ",", s) + 1
+    if (n > max) printf "%s:%d: %s() has %d parameters, at most %d: use a struct\n", $1, $2, $5, n, max
+}' "$work/tags" >> "$faults"
+
+# ---- files: length
+while read -r f; do
+    echo "$(wc -l < "$f") $f"
+done < "$work/all" > "$work/lines"
+grep -E '\.(c|h|def|sh|py|proto)$' "$work/lines" > "$work/sizes"
+awk -v max="$FILE_LINES" '$1 > max { printf "%s:1: %d lines, at most %d\n", $2, $1, max }' \
+    "$work/sizes" >> "$faults"
+
+# ---- nesting: clang-format indents by four, so a control statement shows how deep it is
+xargs grep -nHE '^ +(\} )?(if|for|while|do|switch|HASH_ITER|[A-Z_]+_FOREACH[A-Z_]*) ?[({]' < "$work/c" |
+    awk -F : -v max="$NESTING" '{
+        match($3, /^ +/)
+        if (RLENGTH / 4 > max) printf "%s:%d: nested %d deep, at most %d\n", $1, $2, RLENGTH / 4, max
+    }' >> "$faults"
+
+# ---- words in code: floating point
+xargs awk -f tests/code.awk < "$work/c" > "$work/code"
+sed -nE 's/^(queued\/core\/[^:]+:[0-9]+):(.*[^A-Za-z0-9_])?(float|double)([^A-Za-z0-9_].*)?$/\1: \3 in the core: amounts are whole numbers/p' \
+    "$work/code" >> "$faults"
+
+# ---- includes: layers and the libraries that each layer may see
+xargs grep -nHE '^[ \t]*#[ \t]*include' < "$work/c" | awk -F: -f tests/layers.awk >> "$faults"
+
+# ---- words that are never committed
+grep -vE '\.(pb|bin)$' "$work/all" | xargs grep -nHIwE 'TO''DO|FIX''ME' | sed 's/\([^:]*:[0-9]*\):.*/\1: unfinished: do it, or file an issue/' >> "$faults" || true
+
+# ---- names and first lines
+sed 's|.*/||' "$work/sources" | LC_ALL=C sort | uniq -d > "$work/doubles"
+while read -r name; do
+    echo "$(grep "/$name\$" "$work/sources" | tr '\n' ' '): base name $name occurs more than once"
+done < "$work/doubles" >> "$faults"
+while read -r f; do
+    if [ "$(head -n 1 "$f")" != '/* SPDX-License-Identifier: Apache-2.0 */' ]; then
+        echo "$f:1: the first line is not /* SPDX-License-Identifier: Apache-2.0 */"
+    fi
+    if ! sed -n 2p "$f" | grep -q '^/\* '; then
+        echo "$f:2: the file does not open with what it is for"
+    fi
+done < "$work/sources" >> "$faults"
+while read -r f; do
+    if ! head -n 2 "$f" | grep -q '^# SPDX-License-Identifier: Apache-2.0$'; then
+        echo "$f:1: no line '# SPDX-License-Identifier: Apache-2.0' at the top"
+    fi
+done < "$work/scripts" >> "$faults"
+
+# ---- the walk: each `path.c` `function()` of a numbered row exists
+awk -F '\t' '$4 == "function" { print $1 "\t" $5 }' "$work/tags" > "$work/defined"
+walk=docs/architecture.md
+[ -e "$walk" ] || walk=/dev/null
+awk -v file=docs/architecture.md '
+    NR == FNR { known[$1 "\t" $2] = 1; files[$1] = 1; next }
+    /^\| *[0-9]+ *\|/ {
+        rows++
+        n = split($0, part, "`")
+        path = ""
+        found = 0
+        for (i = 2; i <= n; i += 2) {
+            if (part[i] ~ /^[a-z_\/]+\.[ch]$/) {
+                path = part[i]
+                if (!(path in files)) printf "%s:%d: %s does not exist or defines nothing\n", file, FNR, path
+            } else if (part[i] ~ /^[a-z0-9_]+\(\)$/ && path != "") {
+                found = 1
+                name = substr(part[i], 1, length(part[i]) - 2)
+                if ((path in files) && !((path "\t" name) in known))
+                    printf "%s:%d: %s has no function %s()\n", file, FNR, path, name
+            }
+        }
+        if (!found) printf "%s:%d: names no function\n", file, FNR
+    }
+    END { if (rows < 10) printf "%s:1: the walk of a job is missing\n", file }' \
+    "$work/defined" "$walk" >> "$faults"
+
+# ---- report
+echo "biggest files (lines):"
+LC_ALL=C sort -k1,1nr -k2 "$work/sizes" | head -n 10 | sed 's/^/  /'
+echo "biggest functions (lines):"
+awk -F '\t' '$4 == "function" { print $3 - $2 + 1, $5 "()", $1 }' "$work/tags" |
+    LC_ALL=C sort -k1,1nr -k2 | head -n 10 | sed 's/^/  /'
+count=$(wc -l < "$faults")
+cat "$faults"
+echo "tidy: $(wc -l < "$work/sources") files, $(wc -l < "$work/defined") functions, $count faults"
+[ "$count" -eq 0 ]
