@@ -9,6 +9,7 @@ written.
 
 import json
 import os
+import signal
 import subprocess
 
 import miniyaml
@@ -114,7 +115,10 @@ class Cluster:
     def restart_apiserver(self):
         """Kill the server and start it again on the same port and data."""
         name = self.server_name()
-        procs.kill(self.record["programs"][name])
+        sig = (
+            signal.SIGTERM if name == "standin" else signal.SIGKILL
+        )  # the stand-in saves at its end
+        procs.kill(self.record["programs"][name], sig)
         self.spawn(name)
         self.wait_ready()
 
