@@ -118,13 +118,132 @@ $(B)/tests/standin: $(call objs,tests/fake/standin/*.c)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(shell pkg-config --libs libmicrohttpd libcjson)
 
-.PHONY: standin check-unit purity tidy
+.PHONY: standin check test check-unit check-integration check-sim sim purity tidy
 standin: $(B)/tests/standin ## the stand-in API server
+check test: all check-unit check-sim purity tidy check-integration ## every test that needs Debian packages only
 check-unit: $(UNIT_BINS) $(PROP_BINS) ## unit and property tests
 	@tests/run.sh $^
+check-integration: all standin $(INTEGRATION_BINS) ## the real daemon against the stand-in API server
+	@B=$(abspath $(B)) SAN=$(SAN) tests/run.sh $(INTEGRATION_BINS) $(INTEGRATION_SCRIPTS)
+SEED ?= 1
+TURNS ?= 500
+check-sim: $(B)/tests/sim
+	@$< --seed 1 --seeds 20 --turns 300
+sim: $(B)/tests/sim ## one simulation: SEED=n TURNS=n
+	@$< --seed $(SEED) --turns $(TURNS)
 purity: $(CORE_OBJS) $(UTIL_OBJS) ## what the core may call
-	@SAN=$(SAN) tests/purity.sh $(O)
+	@SAN=$(SAN) COVERAGE=$(findstring coverage,$(OPT)) tests/purity.sh $(O)
 tidy: ## sizes, layers, names, the walk of docs/architecture.md
 	@tests/tidy.sh
+
+.PHONY: asan ubsan tsan valgrind coverage fuzz bench controlplane check-e2e demo mutant
+MORE = $(MAKE) --no-print-directory
+asan: ## the tests with address, undefined and leak sanitizers
+	@$(MORE) B=build-asan SAN=address,undefined check-unit check-sim check-integration
+ubsan: ## the tests with the undefined sanitizer alone
+	@$(MORE) B=build-ubsan SAN=undefined check-unit check-sim check-integration
+tsan: ## unit tests with the thread sanitizer
+	@$(MORE) B=build-tsan SAN=thread check-unit
+valgrind: $(UNIT_BINS) $(PROP_BINS) ## unit tests under valgrind
+	@WRAPPER="valgrind -q --error-exitcode=9 --leak-check=full" tests/run.sh $^
+COVERAGE_MIN ?= 80
+coverage: ## lines that the tests reach; fails below COVERAGE_MIN percent (needs gcovr)
+	@$(MORE) B=build-coverage OPT='-O0 -g --coverage' LDFLAGS=--coverage check-unit check-sim check-integration
+	gcovr -r . --exclude tests --exclude build --fail-under-line $(COVERAGE_MIN) build-coverage/obj
+
+T ?= wire
+SECS ?= 60
+$(B)/tests/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(TEST_ARCHIVES)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -o $@ $< $(TEST_ARCHIVES) $(LIBS)
+fuzz: ## libFuzzer: T=target SECS=seconds, seeds in tests/fuzz/corpus/T (needs clang)
+	@$(MORE) B=build-fuzz CC=clang SAN=fuzzer-no-link,address,undefined build-fuzz/tests/fuzz_$(T)
+	@mkdir -p build-fuzz/corpus/$(T)
+	build-fuzz/tests/fuzz_$(T) -max_total_time=$(SECS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix=build-fuzz/$(T)- build-fuzz/corpus/$(T) tests/fuzz/corpus/$(T)
+bench: $(BENCH_BINS) ## the benchmarks, as tables
+	@for b in $^; do $$b || exit 1; done
+
+controlplane: ## real kube-apiserver, etcd and kwok, built once into a cache (needs Go)
+	@tests/e2e/controlplane/build.sh
+check-e2e: all controlplane ## demo and kill test against the real API server
+	DEMO_KIND=real B=$(abspath $(B)) tests/e2e/demo
+	B=$(abspath $(B)) tests/e2e/killtest --kind real --kills 20
+demo: all standin ## daemon, API server, 16 nodes, five jobs; DEMO_KEEP=1 stays
+	@B=$(abspath $(B)) tests/e2e/demo
+mutant: ## a broken daemon that the kill test must catch: M=name of a tests/e2e/mutants/*.patch
+	@rm -rf build-mutant-$(M) && mkdir -p build-mutant-$(M)/tree
+	@cp -R Makefile VERSION queued client include proto build-mutant-$(M)/tree/
+	@patch -s -d build-mutant-$(M)/tree -p1 < tests/e2e/mutants/$(M).patch
+	@$(MORE) -C build-mutant-$(M)/tree B=build build/queued
+	@cp build-mutant-$(M)/tree/build/queued build-mutant-$(M)/queued
+
+C_FILES = $(shell find queued client include tests -name '*.[ch]')
+SH_FILES = .ci/run $(shell find tests deploy -name '*.sh')
+.PHONY: format format-check lint clang-tidy cppcheck shellcheck codespell
+format: ## clang-format in place
+	@clang-format -i $(C_FILES)
+format-check: ## clang-format would change nothing
+	@clang-format --dry-run --Werror $(C_FILES)
+lint: clang-tidy cppcheck shellcheck codespell man-lint tidy purity ## every static check
+clang-tidy: $(B)/proto.stamp
+	@printf '%s\n' $(shell find queued client -name '*.c') | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- \
+		$(subst ',,$(CPPFLAGS)) -std=c11' clang-tidy 2>&1 | { ! grep -E 'warning:|error:'; }
+cppcheck:
+	@cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability -j 2 \
+		--suppress=missingIncludeSystem -D_GNU_SOURCE -DQUEUED_VERSION='""' -Iqueued -Iinclude -Iclient/lib queued client
+shellcheck:
+	@shellcheck $(SH_FILES)
+codespell:
+	@codespell --quiet-level 3 --skip '*.sum,*.mod,*.pb,*/corpus/*,*/golden/*' *.md VERSION queued client include \
+		proto docs deploy .ci tests
+compile_commands.json: ## for editors (needs bear)
+	bear -- $(MORE) B=build-bear all
+
+# ---- manual, installation, archive
+
+MAN_SRCS := $(wildcard docs/man/*.scd)
+MAN_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(MAN_SRCS))
+.PHONY: man docs man-lint install uninstall dist deps clean distclean help
+man docs: $(MAN_PAGES) ## the manual pages
+$(B)/man/%: docs/man/%.scd
+	@mkdir -p $(@D)
+	$(Q)scdoc < $< > $@
+man-lint: $(MAN_PAGES)
+	@mandoc -T lint -W warning $^
+
+INSTALLED := $(BINDIR)/queued $(BINDIR)/queuectl $(LIBDIR)/libqueued.a $(LIBDIR)/libqueued.so.0 \
+	$(LIBDIR)/libqueued.so $(LIBDIR)/pkgconfig/libqueued.pc \
+	$(patsubst include/%,$(INCLUDEDIR)/%,$(wildcard include/*.h)) \
+	$(foreach m,$(notdir $(MAN_PAGES)),$(MANDIR)/man$(lastword $(subst ., ,$(m)))/$(m))
+install: all man ## into $(DESTDIR)$(PREFIX)
+	install -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBDIR)/pkgconfig $(INCLUDEDIR) $(SYSCONFDIR)/queued)
+	install $(B)/queued $(B)/queuectl $(DESTDIR)$(BINDIR)
+	install -m 644 $(B)/libqueued.a $(DESTDIR)$(LIBDIR)
+	install $(B)/libqueued.so.0 $(DESTDIR)$(LIBDIR)
+	ln -sf libqueued.so.0 $(DESTDIR)$(LIBDIR)/libqueued.so
+	install -m 644 $(wildcard include/*.h) $(DESTDIR)$(INCLUDEDIR)
+	for m in $(MAN_PAGES); do install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit 1; done
+	printf '%s\n' 'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: libqueued' 'Version: $(VERSION)' \
+		'Description: client library of the queued batch queue' 'Requires.private: libzmq libprotobuf-c yaml-0.1 libsodium' \
+		'Libs: -L$${libdir} -lqueued' 'Cflags: -I$${includedir}' > $(DESTDIR)$(LIBDIR)/pkgconfig/libqueued.pc
+uninstall: ## what install put there
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+dist: ## source archive of the last commit
+	@mkdir -p $(B) && git archive --prefix=queued-$(VERSION)/ -o $(B)/queued-$(VERSION).tar.gz HEAD
+	@echo $(B)/queued-$(VERSION).tar.gz
+
+deps: ## install the Debian packages that are missing (as root)
+	@missing=; for p in $(DEBIAN_PACKAGES); do \
+		dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -z "$$missing" ]; then echo "deps: all packages are there"; \
+	elif [ "$$(id -u)" -ne 0 ]; then echo "deps: not root; run: sudo apt-get install$$missing" >&2; exit 1; \
+	else apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; fi
+clean: ## remove $(B)
+	rm -rf $(B)
+distclean: ## remove all that was made
+	rm -rf build build-* compile_commands.json tags
+help: ## this list
+	@sed -n 's/^\([a-z][a-z_ .-]*\):[^#]*## /\1@/p' Makefile | awk -F @ '{ printf "%-22s %s\n", $$1, $$2 }'
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
