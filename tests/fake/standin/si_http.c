@@ -128,6 +128,13 @@ static bool is_authorized(const struct standin *s, const struct request *req)
            strcmp(sent + 7, s->options.token) == 0;
 }
 
+static bool accepts_json(const struct request *req)
+{
+    const char *sent = MHD_lookup_connection_value(req->connection, MHD_HEADER_KIND, "Accept");
+    return !req->has_resource || sent == NULL || strstr(sent, "json") != NULL ||
+           strstr(sent, "*/*") != NULL || strstr(sent, "application/*") != NULL;
+}
+
 static void serve(struct standin *s, struct request *req)
 {
     if (!is_authorized(s, req)) {
@@ -135,6 +142,17 @@ static void serve(struct standin *s, struct request *req)
     } else if (req->body.len > BODY_BYTES_MAX) {
         reply_error(req, 413, "RequestEntityTooLarge",
                     "Request entity too large: limit is 3145728");
+    } else if (!accepts_json(req)) {
+        reply_status(
+            req, &(struct status){
+                     .code = 406,
+                     .reason = "NotAcceptable",
+                     .message = "406: Not Acceptable\n\nAvailable representations: "
+                                "application/json, application/yaml, "
+                                "application/vnd.kubernetes.protobuf, "
+                                "application/json;stream=watch, "
+                                "application/vnd.kubernetes.protobuf;stream=watch",
+                     .has_details = true});
     } else if (!fault_answers(req)) {
         api_serve(s, req);
     }

@@ -82,6 +82,9 @@ static int apply_one(cJSON *json, const cJSON *operation)
         return 0;
     }
     if (strcmp(op, "replace") == 0 && value != NULL) {
+        if (cJSON_IsObject(parent)) {
+            return add(parent, part, value);
+        }
         cJSON_ReplaceItemViaPointer(parent, target, cJSON_Duplicate(value, true));
         return 0;
     }

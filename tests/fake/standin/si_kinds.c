@@ -9,6 +9,7 @@
 
 #include "si_json.h"
 #include "si_pod.h"
+#include "si_status.h"
 
 static void default_service(cJSON *json)
 {
@@ -75,6 +76,21 @@ static void default_node(cJSON *json)
     }
 }
 
+static void default_event(cJSON *json)
+{
+    static const char *const nulls_v1[] = {"deprecatedFirstTimestamp", "deprecatedLastTimestamp"};
+    bool is_v1 = strcmp(json_string(json, "apiVersion"), "events.k8s.io/v1") == 0;
+    if (is_v1) {
+        json_default_item(json, "deprecatedSource", cJSON_CreateObject());
+        json_default_item(json, nulls_v1[0], cJSON_CreateNull());
+        json_default_item(json, nulls_v1[1], cJSON_CreateNull());
+    } else {
+        json_default_item(json, "eventTime", cJSON_CreateNull());
+        json_default(json, "reportingComponent", "");
+        json_default(json, "reportingInstance", "");
+    }
+}
+
 void kinds_default(enum res_id res, cJSON *json)
 {
     switch (res) {
@@ -97,12 +113,62 @@ void kinds_default(enum res_id res, cJSON *json)
     case RES_BUDGETS:
         (void)json_object(json, "status"); /* made when it is not there */
         break;
+    case RES_EVENTS:
+        default_event(json);
+        break;
     default:
         break;
     }
 }
 
+static bool refuse_event(struct request *req, const cJSON *json, struct cause cause)
+{
+    reply_invalid(req, "Event", json_text(json, "metadata", "name"), cause);
+    return false;
+}
+
+static bool check_event(struct request *req, cJSON *json)
+{
+    const char *time = json_string(json, "eventTime");
+    json_set(json, "apiVersion", req->is_events_v1 ? "events.k8s.io/v1" : "v1");
+    if (*time != '\0' && strchr(time, '.') == NULL) {
+        reply_bad_request(req,
+                          "Event in version \"v1\" cannot be handled as a Event: parsing time "
+                          "\"%s\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse \"Z\" as "
+                          "\".000000\"",
+                          time);
+        return false;
+    }
+    if (!req->is_events_v1) {
+        const char *ns = json_text(json, "involvedObject", "namespace");
+        char text[320];
+        (void)snprintf(text, sizeof(text),
+                       "Invalid value: \"%.250s\": does not match event.namespace", ns);
+        bool is_own = *ns == '\0' || strcmp(ns, req->ns) == 0;
+        return is_own || refuse_event(req, json, (struct cause){"FieldValueInvalid", text,
+                                                                "involvedObject.namespace"});
+    }
+    if (*time == '\0') {
+        return refuse_event(req, json,
+                            (struct cause){"FieldValueRequired", "Required value", "eventTime"});
+    }
+    if (*json_string(json, "action") == '\0') {
+        return refuse_event(req, json,
+                            (struct cause){"FieldValueRequired", "Required value", "action"});
+    }
+    if (strlen(json_string(json, "note")) > 1024) {
+        return refuse_event(req, json,
+                            (struct cause){"FieldValueInvalid",
+                                           "Invalid value: \"\": can have at most 1024 characters",
+                                           "message"});
+    }
+    return true;
+}
+
 bool kinds_check(struct standin *s, struct request *req, cJSON *json)
 {
+    if (req->res == RES_EVENTS) {
+        return check_event(req, json);
+    }
     return req->res != RES_PODS || pod_check(s, req, json);
 }

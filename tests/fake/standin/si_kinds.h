@@ -7,7 +7,8 @@
 
 /* Fill the defaults that the server fills. */
 void kinds_default(enum res_id res, cJSON *json);
-/* Check a new object; false after a reply. Resolves a pod's priority class. */
+/* Check a new object; false after a reply. Resolves a pod's priority class. Events get the
+ * apiVersion of the group they came through. */
 bool kinds_check(struct standin *s, struct request *req, cJSON *json);
 
 #endif

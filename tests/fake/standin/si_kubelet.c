@@ -214,6 +214,10 @@ void condition_set(cJSON *json, const char *type, const char *status, const char
     }
     if (strcmp(json_string(found, "status"), status) != 0) {
         json_set(found, "status", status);
+        if (cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "spec"),
+                                             "containers") != NULL) {
+            json_set_item(found, "lastProbeTime", cJSON_CreateNull());
+        }
         json_set(found, "lastTransitionTime", now);
     }
     cJSON_DeleteItemFromObjectCaseSensitive(found, "reason");

@@ -38,9 +38,9 @@ cJSON *object_read_body(struct request *req, const char *kind)
         cJSON_Delete(json);
         reply_bad_request(req,
                           "the object provided is unrecognized (must be of type %s): couldn't get "
-                          "version/kind; json parse error: unexpected end of JSON input (%s%.22s%s)",
+                          "version/kind; json parse error: unexpected end of JSON input (%s%.30s%s)",
                           kind, req->body.len > 0 ? "" : "<empty>", text,
-                          req->body.len > 22 ? " ..." : "");
+                          req->body.len > 30 ? " ..." : "");
         return NULL;
     }
     const char *sent = json_string(json, "kind");
@@ -283,11 +283,53 @@ void object_create(struct standin *s, struct request *req)
     reply_object(req, 201, store_put(&s->store, req->res, json));
 }
 
+/* What the server never prints empty, and what it always prints. */
+static void normalize(enum res_id res, cJSON *json)
+{
+    static const char *const members[][2] = {{"status", "conditions"},
+                                             {"spec", "schedulingGates"},
+                                             {"spec", "taints"},
+                                             {"metadata", "annotations"},
+                                             {"metadata", "labels"},
+                                             {"metadata", "finalizers"}};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        const cJSON *item = json_at(json, members[i][0], members[i][1]);
+        if (item != NULL && item->child == NULL) {
+            cJSON_DeleteItemFromObjectCaseSensitive(json_object(json, members[i][0]),
+                                                    members[i][1]);
+        }
+    }
+    cJSON *condition = NULL;
+    cJSON_ArrayForEach(condition, json_at(json, "status", "conditions"))
+    {
+        json_default_item(condition, res == RES_PODS ? "lastProbeTime" : "lastHeartbeatTime",
+                          cJSON_CreateNull());
+        json_default_item(condition, "lastTransitionTime", cJSON_CreateNull());
+    }
+}
+
+/* A pod's generation counts the changes of its spec. */
+static void raise_generation(const cJSON *before, cJSON *json)
+{
+    const cJSON *a = cJSON_GetObjectItemCaseSensitive(before, "spec");
+    const cJSON *b = cJSON_GetObjectItemCaseSensitive(json, "spec");
+    cJSON *meta = json_object(json, "metadata");
+    if (!cJSON_Compare(a, b, true)) {
+        json_set_number(meta, "generation", json_number(meta, "generation", 1) + 1);
+    }
+}
+
 void object_replace(struct standin *s, struct request *req, const struct rec *old, cJSON *json)
 {
     json_set(json_object(json, "metadata"), "resourceVersion", "");
     cJSON *before = rec_parse(old);
     json_set(json_object(before, "metadata"), "resourceVersion", "");
+    if (req->res == RES_PODS || req->res == RES_NODES) {
+        normalize(req->res, json);
+    }
+    if (req->res == RES_PODS) {
+        raise_generation(before, json);
+    }
     bool is_same = cJSON_Compare(before, json, true);
     cJSON_Delete(before);
     if (is_same || is_dry_run(req)) {
@@ -300,6 +342,26 @@ void object_replace(struct standin *s, struct request *req, const struct rec *ol
     if (rec->deleting && !rec->held && old->held && *rec->node == '\0') {
         store_remove(&s->store, rec); /* the last finalizer is gone */
     }
+}
+
+static void reply_no_rv(struct request *req)
+{
+    struct strbuf text = {0};
+    strbuf_printf(&text,
+                  "leases.coordination.k8s.io \"%s\" is invalid: metadata.resourceVersion: Invalid "
+                  "value: 0: must be specified for an update",
+                  req->name);
+    reply_status(req, &(struct status){.code = 422,
+                                       .reason = "Invalid",
+                                       .message = text.data,
+                                       .name = req->name,
+                                       .group = "coordination.k8s.io",
+                                       .kind = "leases",
+                                       .causes = {{"FieldValueInvalid",
+                                                   "Invalid value: 0: must be specified for an "
+                                                   "update",
+                                                   "metadata.resourceVersion"}}});
+    strbuf_fini(&text);
 }
 
 void object_update(struct standin *s, struct request *req)
@@ -319,8 +381,15 @@ void object_update(struct standin *s, struct request *req)
     if (strcmp(name, req->name) != 0) {
         reply_bad_request(req, "the name of the object (%s) does not match the name on the URL (%s)",
                           name, req->name);
+    } else if (old == NULL && req->res == RES_LEASES) {
+        cJSON_DeleteItemFromObjectCaseSensitive(meta, "resourceVersion");
+        set_meta(json, req->res, req); /* a PUT makes a lease that is not there */
+        reply_object(req, 201, store_put(&s->store, req->res, json));
+        return;
     } else if (old == NULL) {
         reply_not_found(req, res_table[req->res].plural, req->name);
+    } else if (*rv == '\0' && req->res == RES_LEASES) {
+        reply_no_rv(req);
     } else if (*rv != '\0' && strcmp(rv, current) != 0) {
         reply_conflict(req, res_table[req->res].plural, req->name,
                        "the object has been modified; please apply your changes to the latest "

@@ -49,9 +49,11 @@ static cJSON *find_by_key(cJSON *list, const char *key, const char *value)
     return NULL;
 }
 
+/* New items come first, as the server puts them. */
 static void merge_list(cJSON *list, const cJSON *patch, const char *key, int depth)
 {
     const cJSON *change = NULL;
+    int added = 0;
     cJSON_ArrayForEach(change, patch)
     {
         cJSON *item = find_by_key(list, key, json_string(change, key));
@@ -60,7 +62,7 @@ static void merge_list(cJSON *list, const cJSON *patch, const char *key, int dep
         } else if (item != NULL) {
             merge(item, change, true, depth + 1);
         } else {
-            cJSON_AddItemToArray(list, cJSON_Duplicate(change, true));
+            cJSON_InsertItemInArray(list, added++, cJSON_Duplicate(change, true));
         }
     }
 }

@@ -147,8 +147,13 @@ static bool check_gpus(struct request *req, const char *name, const cJSON *conta
     if (number_parse(value, &number) != 0) {
         (void)snprintf(field, sizeof(field), "spec.containers[%d].resources.limits[nvidia.com/gpu]",
                        index);
+        char second[96];
+        (void)snprintf(second, sizeof(second),
+                       "spec.containers[%d].resources.requests[nvidia.com/gpu]", index);
         (void)snprintf(text, sizeof(text), "Invalid value: \"%.60s\": must be an integer", value);
-        reply_invalid(req, "Pod", name, (struct cause){"FieldValueInvalid", text, field});
+        const struct cause causes[] = {{"FieldValueInvalid", text, field},
+                                       {"FieldValueInvalid", text, second}};
+        reply_invalid_all(req, "Pod", name, causes, 2);
         return false;
     }
     if (cJSON_IsString(request) && strcmp(request->valuestring, value) != 0) {

@@ -57,8 +57,11 @@ static void move_member(cJSON *from, cJSON *to, const char *key)
 static cJSON *ordered(enum res_id res, cJSON *json)
 {
     cJSON *root = cJSON_CreateObject();
+    const char *sent_version = json_string(json, "apiVersion"); /* events have two groups */
     json_set(root, "kind", res_table[res].kind);
-    json_set(root, "apiVersion", res_table[res].api_version);
+    json_set(root, "apiVersion", *sent_version != '\0' && res == RES_EVENTS
+                                      ? sent_version
+                                      : res_table[res].api_version);
     move_member(json, root, "metadata");
     cJSON_DeleteItemFromObjectCaseSensitive(json, "kind");
     cJSON_DeleteItemFromObjectCaseSensitive(json, "apiVersion");

@@ -112,6 +112,7 @@ void reply_not_found(struct request *req, const char *plural, const char *name)
     struct status status = {
         .code = 404, .reason = "NotFound", .message = text.data, .name = name, .kind = plural};
     const char *group = req->has_resource ? res_table[req->res].group : "";
+    group = req->has_resource && req->is_events_v1 ? "events.k8s.io" : group;
     bool is_own = req->has_resource && strcmp(plural, res_table[req->res].plural) == 0;
     if (is_own && *group != '\0') {
         strbuf_fini(&text);
@@ -126,8 +127,12 @@ void reply_not_found(struct request *req, const char *plural, const char *name)
 void reply_conflict(struct request *req, const char *kind, const char *name, const char *text)
 {
     struct strbuf message = {0};
-    strbuf_printf(&message, "Operation cannot be fulfilled on %s \"%s\": %s", kind, name, text);
+    const struct res *res = &res_table[req->res];
+    bool is_grouped = strcmp(kind, res->plural) == 0 && *res->group != '\0';
+    strbuf_printf(&message, "Operation cannot be fulfilled on %s%s%s \"%s\": %s", kind,
+                  is_grouped ? "." : "", is_grouped ? res->group : "", name, text);
     reply_status(req, &(struct status){.code = 409,
+                                       .group = is_grouped ? res->group : NULL,
                                        .reason = "Conflict",
                                        .message = message.data,
                                        .name = name,
@@ -149,6 +154,22 @@ void reply_invalid(struct request *req, const char *kind, const char *name, stru
         status.message = message.data;
         status.group = "meta.k8s.io";
     }
+    reply_status(req, &status);
+    strbuf_fini(&message);
+}
+
+void reply_invalid_all(struct request *req, const char *kind, const char *name,
+                       const struct cause *causes, size_t count)
+{
+    struct strbuf message = {0};
+    struct status status = {.code = 422, .reason = "Invalid", .name = name, .kind = kind};
+    strbuf_printf(&message, "%s \"%s\" is invalid: [", kind, name);
+    for (size_t i = 0; i < count && i < 4; i++) {
+        strbuf_printf(&message, "%s%s: %s", i > 0 ? ", " : "", causes[i].field, causes[i].message);
+        status.causes[i] = causes[i];
+    }
+    strbuf_puts(&message, "]");
+    status.message = message.data;
     reply_status(req, &status);
     strbuf_fini(&message);
 }

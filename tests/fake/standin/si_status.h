@@ -43,6 +43,9 @@ void reply_not_found(struct request *req, const char *plural, const char *name);
 void reply_conflict(struct request *req, const char *kind, const char *name, const char *text);
 /* 422 of one field of an object. reason as FieldValueInvalid; text with its lead ("Required ..."). */
 void reply_invalid(struct request *req, const char *kind, const char *name, struct cause cause);
+/* The same of several fields, at most 4. */
+void reply_invalid_all(struct request *req, const char *kind, const char *name,
+                       const struct cause *causes, size_t count);
 /* 404 and 405 of the router. */
 void reply_no_resource(struct request *req);
 void reply_no_method(struct request *req);

@@ -89,6 +89,8 @@ static void print_bookmark(struct watch *w, uint64_t rv)
                "\"architecture\":\"\"}}";
     } else if (w->selector.res == RES_PODS) {
         rest = ",\"spec\":{\"containers\":null},\"status\":{}";
+    } else if (w->selector.res == RES_LEASES) {
+        rest = ",\"spec\":{}";
     }
     strbuf_printf(&w->out,
                   "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\","
