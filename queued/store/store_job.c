@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_job.c - jobs and attempts between memory and record.
+ *
+ * Members keep their host by name and their rank; phases and uids are learned again from the
+ * cluster. A run of members on one host names it once.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store_pack.h"
+#include "util/mem.h"
+
+typedef Queued__Record__JobRecord job_record;
+
+static char *model_name(const struct settings *settings, uint8_t model)
+{
+    return model < settings->n_models ? store_text(settings->models[model].name) : NULL;
+}
+
+/* ---- to the record */
+
+static void make_roles(job_record *r, const struct job *j, const struct settings *settings,
+                       struct arena *a)
+{
+    const struct demand *d = j->demand;
+
+    if (!d)
+        return;
+    r->n_roles = d->n_roles;
+    r->roles = arena_alloc(a, d->n_roles * sizeof(*r->roles));
+    for (uint32_t i = 0; i < d->n_roles; i++) {
+        Queued__Record__JobRoleRecord *role = arena_alloc(a, sizeof(*role));
+
+        queued__record__job_role_record__init(role);
+        role->name = store_text(d->roles[i].name);
+        PACK(role, replicas, d->roles[i].replicas);
+        PACK(role, gpus, (uint32_t)d->roles[i].each.amount[RES_GPUS]);
+        PACK_ALWAYS(role, fixed_cpu_milli, j->fixed_cpu_milli[i]);
+        PACK_ALWAYS(role, fixed_memory_bytes, j->fixed_memory_bytes[i]);
+        role->model = model_name(settings, j->models[i]);
+        r->roles[i] = role;
+    }
+}
+
+static void make_members(job_record *r, const struct job *j, const struct cluster *c,
+                         struct arena *a)
+{
+    uint32_t last = IX_NONE;
+
+    if (j->n_members == 0)
+        return;
+    r->n_member_node = r->n_member_rank = j->n_members;
+    r->member_node = arena_alloc(a, j->n_members * sizeof(*r->member_node));
+    r->member_rank = arena_alloc(a, j->n_members * sizeof(*r->member_rank));
+    r->nodes = arena_alloc(a, j->n_members * sizeof(*r->nodes));
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *m = &j->members[i];
+        const struct node *node = cluster_node(c, m->node_ix);
+
+        r->member_rank[i] = m->rank;
+        if (!node) {
+            r->member_node[i] = j->n_members; /* past the end of any list of hosts */
+            continue;
+        }
+        if (m->node_ix != last)
+            r->nodes[r->n_nodes++] = node->name;
+        last = m->node_ix;
+        r->member_node[i] = (uint32_t)r->n_nodes - 1;
+    }
+}
+
+static void make_times(job_record *r, const struct job *j)
+{
+    PACK(r, submitted_at, j->submitted_at);
+    PACK(r, max_runtime_us, j->max_runtime_us);
+    PACK(r, max_queue_us, j->max_queue_us);
+    PACK(r, start_timeout_us, j->start_timeout_us);
+    PACK(r, grace_us, j->grace_us);
+    PACK(r, state_since, j->state_since);
+    PACK(r, queued_at, j->queued_at);
+    PACK(r, not_before, j->not_before);
+    PACK(r, attempt_at, j->attempt_at);
+    PACK(r, running_at, j->running_at);
+    PACK(r, ended_at, j->ended_at);
+}
+
+void store_make_job(job_record *r, const struct job *j, const struct state *s, struct arena *a)
+{
+    r->name = store_text(j->name);
+    r->namespace_ = store_text(j->ns);
+    r->tenant = store_text(j->tenant);
+    r->user = store_text(j->user);
+    PACK(r, uid, j->uid);
+    r->priority_class = store_text(j->priority_class);
+    PACK(r, priority, j->priority);
+    PACK(r, max_restarts, j->max_restarts);
+    r->submit_key = store_text(j->submit_key);
+    r->has_digest = 1;
+    r->digest.data = (uint8_t *)(uintptr_t)j->digest; /* packing does not write to it */
+    r->digest.len = sizeof(j->digest);
+    PACK(r, state, j->state);
+    PACK(r, outcome, j->outcome);
+    r->reason_code = store_text(j->reason.code);
+    r->reason_text = store_text(j->reason.text);
+    PACK(r, attempt, j->attempt);
+    PACK(r, restarts, j->restarts);
+    PACK(r, refusals, j->refusals);
+    PACK_ALWAYS(r, exit_code, j->exit_code);
+    PACK(r, has_service, j->has_service);
+    PACK(r, has_pods, j->has_pods);
+    PACK(r, charged_gpus, j->charged_gpus);
+    make_times(r, j);
+    make_roles(r, j, s->settings, a);
+    make_members(r, j, &s->cluster, a);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static uint32_t distinct_nodes(const struct job *j)
+{
+    uint32_t *ix, n = 0;
+
+    if (j->n_members == 0)
+        return 0;
+    ix = xmalloc(j->n_members * sizeof(*ix));
+    for (uint32_t i = 0; i < j->n_members; i++)
+        ix[i] = j->members[i].node_ix;
+    qsort(ix, j->n_members, sizeof(*ix), by_number);
+    for (uint32_t i = 0; i < j->n_members; i++)
+        n += i == 0 || ix[i] != ix[i - 1];
+    free(ix);
+    return n;
+}
+
+static void make_models(Queued__Record__AttemptRecord *r, const struct job *j,
+                        const struct settings *settings, struct arena *a)
+{
+    r->models = arena_alloc(a, JOB_ROLES_MAX * sizeof(*r->models));
+    for (uint32_t i = 0; j->demand && i < j->demand->n_roles; i++) {
+        char *model = model_name(settings, j->models[i]);
+
+        if (model)
+            r->models[r->n_models++] = model;
+    }
+}
+
+void store_make_attempt(Queued__Record__AttemptRecord *r, const struct job *j,
+                        const struct state *s, struct arena *a)
+{
+    r->name = store_text(j->name);
+    r->namespace_ = store_text(j->ns);
+    r->tenant = store_text(j->tenant);
+    r->user = store_text(j->user);
+    PACK(r, gpus, j->charged_gpus ? j->charged_gpus : j->demand ? j->demand->gpus : 0);
+    make_models(r, j, s->settings, a);
+    PACK(r, pods, j->demand ? j->demand->pods : j->n_members);
+    PACK(r, nodes, distinct_nodes(j));
+    PACK(r, decided_at, j->attempt_at);
+    PACK(r, running_at, j->running_at);
+    PACK(r, ended_at, s->now);
+    PACK(r, state, j->state);
+    PACK(r, outcome, j->outcome);
+    PACK_ALWAYS(r, exit_code, j->exit_code);
+    r->reason_code = store_text(j->reason.code);
+    r->reason_text = store_text(j->reason.text);
+}
+
+/* ---- from the record */
+
+static int take_names(struct job *j, const job_record *r, struct err *err)
+{
+    const struct {
+        char *dst;
+        size_t size;
+        const char *src;
+        const char *what;
+    } rows[] = {
+        {j->name, sizeof(j->name), r->name, "name"},
+        {j->ns, sizeof(j->ns), r->namespace_, "namespace"},
+        {j->tenant, sizeof(j->tenant), r->tenant, "tenant"},
+        {j->user, sizeof(j->user), r->user, "user"},
+        {j->priority_class, sizeof(j->priority_class), r->priority_class, "priority class"},
+        {j->submit_key, sizeof(j->submit_key), r->submit_key, "submit key"},
+        {j->reason.code, sizeof(j->reason.code), r->reason_code, "reason"},
+        {j->reason.text, sizeof(j->reason.text), r->reason_text, "reason text"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (store_take_text(rows[i].dst, rows[i].size, rows[i].src, rows[i].what, err) < 0)
+            return -1;
+    if (!*j->name || !*j->ns || !*j->tenant)
+        return err_set(err, ERR_INVALID, "job without name, namespace or tenant");
+    if (r->digest.len != sizeof(j->digest))
+        return err_set(err, ERR_INVALID, "digest of %zu bytes", r->digest.len);
+    memcpy(j->digest, r->digest.data, sizeof(j->digest));
+    return 0;
+}
+
+static void take_times(struct job *j, const job_record *r)
+{
+    j->submitted_at = r->submitted_at;
+    j->max_runtime_us = r->max_runtime_us;
+    j->max_queue_us = r->max_queue_us;
+    j->start_timeout_us = r->start_timeout_us;
+    j->grace_us = r->grace_us;
+    j->state_since = r->state_since;
+    j->queued_at = r->queued_at;
+    j->not_before = r->not_before;
+    j->attempt_at = r->attempt_at;
+    j->running_at = r->running_at;
+    j->ended_at = r->ended_at;
+}
+
+static int take_state(struct job *j, const job_record *r, struct err *err)
+{
+    if (r->state == 0 || r->state >= JOB_OUTCOME || r->outcome >= JOB_OUTCOME)
+        return err_set(err, ERR_INVALID, "no such state: %u, outcome %u", r->state, r->outcome);
+    j->uid = r->uid;
+    j->priority = r->priority;
+    j->max_restarts = r->max_restarts;
+    j->state = (enum job_state)r->state;
+    j->outcome = (enum job_state)r->outcome;
+    j->attempt = r->attempt;
+    j->restarts = r->restarts;
+    j->refusals = r->refusals;
+    j->exit_code = r->has_exit_code ? r->exit_code : -1;
+    j->has_service = r->has_service;
+    j->has_pods = r->has_pods;
+    j->charged_gpus = r->charged_gpus;
+    return 0;
+}
+
+static uint8_t model_index(const struct settings *settings, const char *name)
+{
+    uint32_t ix = name ? settings_model(settings, name) : IX_NONE;
+
+    return (uint8_t)(ix == IX_NONE ? MODELS_MAX : ix); /* one that left the configuration: none */
+}
+
+/* What was fixed for each role, and the pods of all. */
+static int take_roles(struct job *j, const job_record *r, const struct settings *settings,
+                      uint32_t *ret_pods, struct err *err)
+{
+    uint64_t pods = 0;
+
+    if (r->n_roles > JOB_ROLES_MAX)
+        return err_set(err, ERR_INVALID, "%zu roles", r->n_roles);
+    for (size_t i = 0; i < JOB_ROLES_MAX; i++) {
+        j->fixed_cpu_milli[i] = j->fixed_memory_bytes[i] = -1;
+        j->models[i] = MODELS_MAX;
+    }
+    for (size_t i = 0; i < r->n_roles; i++) {
+        const Queued__Record__JobRoleRecord *role = r->roles[i];
+
+        if (role->has_fixed_cpu_milli)
+            j->fixed_cpu_milli[i] = role->fixed_cpu_milli;
+        if (role->has_fixed_memory_bytes)
+            j->fixed_memory_bytes[i] = role->fixed_memory_bytes;
+        j->models[i] = model_index(settings, role->model);
+        pods += role->replicas;
+    }
+    if (pods > JOB_PODS_MAX)
+        return err_set(err, ERR_INVALID, "%" PRIu64 " pods", pods);
+    *ret_pods = (uint32_t)pods;
+    return 0;
+}
+
+static int take_members(struct job *j, const job_record *r, uint32_t pods, struct cluster *c,
+                        struct err *err)
+{
+    uint32_t i = 0;
+
+    if (r->n_member_node == 0 && r->n_member_rank == 0)
+        return 0;
+    if (r->n_member_node != pods || r->n_member_rank != pods)
+        return err_set(err, ERR_INVALID, "%zu hosts and %zu ranks of %u pods", r->n_member_node,
+                       r->n_member_rank, pods);
+    for (size_t n = 0; n < r->n_nodes; n++)
+        if (strlen(r->nodes[n]) > NODE_NAME_MAX || !*r->nodes[n])
+            return err_set(err, ERR_INVALID, "a node name of %zu bytes", strlen(r->nodes[n]));
+    j->n_members = pods;
+    j->members = xcalloc(pods, sizeof(*j->members));
+    for (size_t role = 0; role < r->n_roles; role++) {
+        for (uint32_t index = 0; index < r->roles[role]->replicas; index++, i++) {
+            uint32_t at = r->member_node[i];
+
+            j->members[i] = (struct member){
+                .node_ix = at < r->n_nodes ? cluster_node_named(c, r->nodes[at]) : IX_NONE,
+                .rank = r->member_rank[i],
+                .index = (uint16_t)index,
+                .role = (uint8_t)role,
+                .phase = MEMBER_PLACED,
+                .exit_code = -1,
+            };
+        }
+    }
+    return 0;
+}
+
+void store_job_destroy(struct job *j)
+{
+    if (!j)
+        return;
+    free(j->members);
+    free(j);
+}
+
+int store_decode_job(struct store_bytes key, struct store_bytes value, struct state *s,
+                     struct job **ret, struct err *err)
+{
+    ProtobufCMessage *m =
+        store_unpack(STORE_JOBS, key, value, &queued__record__job_record__descriptor, err);
+    const job_record *r = (const job_record *)m;
+    struct job *j;
+    uint32_t pods = 0;
+    int rc = -1;
+
+    if (!m)
+        return -1;
+    j = xcalloc(1, sizeof(*j));
+    if (key.len != 8 || store_key_number(key, 0, 8) == 0) {
+        (void)err_set(err, ERR_INVALID, "a key of %zu bytes is no job id", key.len);
+        goto out;
+    }
+    j->id.v = store_key_number(key, 0, 8);
+    j->tenant_ix = settings_tenant(s->settings, r->tenant ? r->tenant : "");
+    for (size_t i = 0; i < JOB_EXCLUDED_MAX; i++)
+        j->excluded[i] = IX_NONE;
+    take_times(j, r);
+    if (take_names(j, r, err) < 0 || take_state(j, r, err) < 0 ||
+        take_roles(j, r, s->settings, &pods, err) < 0 ||
+        take_members(j, r, pods, &s->cluster, err) < 0)
+        goto out;
+    *ret = j;
+    j = NULL;
+    rc = 0;
+out:
+    store_job_destroy(j);
+    protobuf_c_message_free_unpacked(m, NULL);
+    return rc;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_pack.h - between records of proto/record.proto and stored bytes; inside the store only.
+ *
+ * The makers fill a message that borrows from the core and from the arena of the call; the
+ * takers are store_decode_*() in store_record.h. protobuf-c is seen only by those who include
+ * this.
+ */
+#ifndef QUEUED_STORE_STORE_PACK_H
+#define QUEUED_STORE_STORE_PACK_H
+
+#include <stdint.h>
+
+#include "record.pb-c.h"
+#include "store/store_record.h"
+#include "util/arena.h"
+#include "util/str.h"
+
+/* Set an optional number unless it is 0, which absent means. */
+#define PACK(m, field, value) ((m)->has_##field = (value) != 0, (m)->field = (value))
+/* Set it in any case. */
+#define PACK_ALWAYS(m, field, value) ((m)->has_##field = 1, (m)->field = (value))
+
+/* Header and message in place of what out held. */
+void store_pack(struct str *out, enum store_table t, struct store_bytes key,
+                const ProtobufCMessage *m);
+/* Check and unpack; the caller frees with protobuf_c_message_free_unpacked(). NULL on damage. */
+ProtobufCMessage *store_unpack(enum store_table t, struct store_bytes key, struct store_bytes value,
+                               const ProtobufCMessageDescriptor *d, struct err *err);
+/* Big-endian number of 4 or 8 bytes at an offset of a key that is long enough. */
+uint64_t store_key_number(struct store_bytes key, size_t at, size_t n_bytes);
+/* "" is stored as absent. */
+char *store_text(const char *s);
+/* Copy stored text (NULL: "") into an array. -1 INVALID when it is too long; what names it. */
+int store_take_text(char *dst, size_t size, const char *src, const char *what, struct err *err);
+
+void store_make_job(Queued__Record__JobRecord *r, const struct job *j, const struct state *s,
+                    struct arena *a);
+void store_make_attempt(Queued__Record__AttemptRecord *r, const struct job *j,
+                        const struct state *s, struct arena *a);
+void store_make_spec(Queued__Record__SpecRecord *r, const struct spec *spec, struct arena *a);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_spec.c - a spec between memory and record: field by field, nothing interpreted.
+ *
+ * Whatever struct spec holds comes back equal, so that its digest does, too.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/limits.h"
+#include "store/store_pack.h"
+
+typedef Queued__Record__SpecRecord spec_record;
+typedef Queued__Record__RoleRecord role_record;
+typedef Queued__Record__PairRecord pair_record;
+typedef Queued__Record__VolumeRecord volume_record;
+typedef Queued__Record__TolerationRecord toleration_record;
+typedef Queued__Record__ExtendedRecord extended_record;
+
+/* Borrowed; "" stays "", as NULL means not given. */
+static char *text(const char *s)
+{
+    return (char *)(uintptr_t)s; /* packing does not write to it */
+}
+
+/* ---- to the record */
+
+static pair_record **make_pairs(const struct spec_pairs *p, size_t *ret_n, struct arena *a)
+{
+    pair_record **v = arena_alloc(a, p->n * sizeof(*v));
+
+    for (uint32_t i = 0; i < p->n; i++) {
+        v[i] = arena_alloc(a, sizeof(**v));
+        queued__record__pair_record__init(v[i]);
+        v[i]->key = text(p->v[i].key);
+        v[i]->value = text(p->v[i].value);
+    }
+    *ret_n = p->n;
+    return v;
+}
+
+static char **make_strings(const struct spec_strings *p, size_t *ret_n, struct arena *a)
+{
+    char **v = arena_alloc(a, p->n * sizeof(*v));
+
+    for (uint32_t i = 0; i < p->n; i++)
+        v[i] = text(p->v[i]);
+    *ret_n = p->n;
+    return v;
+}
+
+static void make_volumes(role_record *r, const struct spec_role *role, struct arena *a)
+{
+    r->n_volumes = role->n_volumes;
+    r->volumes = arena_alloc(a, role->n_volumes * sizeof(*r->volumes));
+    for (uint32_t i = 0; i < role->n_volumes; i++) {
+        const struct spec_volume *from = &role->volumes[i];
+        volume_record *v = arena_alloc(a, sizeof(*v));
+
+        queued__record__volume_record__init(v);
+        v->name = text(from->name);
+        PACK(v, kind, (uint32_t)from->kind);
+        v->source = text(from->source);
+        v->path = text(from->path);
+        v->mount_path = text(from->mount_path);
+        PACK_ALWAYS(v, size_bytes, from->size_bytes);
+        PACK(v, read_only, from->read_only);
+        r->volumes[i] = v;
+    }
+}
+
+static void make_tolerations(role_record *r, const struct spec_role *role, struct arena *a)
+{
+    r->n_tolerations = role->n_tolerations;
+    r->tolerations = arena_alloc(a, role->n_tolerations * sizeof(*r->tolerations));
+    for (uint32_t i = 0; i < role->n_tolerations; i++) {
+        const struct spec_toleration *from = &role->tolerations[i];
+        toleration_record *t = arena_alloc(a, sizeof(*t));
+
+        queued__record__toleration_record__init(t);
+        t->key = text(from->key);
+        PACK(t, exists, from->exists);
+        t->value = text(from->value);
+        t->effect = text(from->effect);
+        r->tolerations[i] = t;
+    }
+}
+
+static void make_extended(role_record *r, const struct spec_role *role, struct arena *a)
+{
+    r->n_extended = role->n_extended;
+    r->extended = arena_alloc(a, role->n_extended * sizeof(*r->extended));
+    for (uint32_t i = 0; i < role->n_extended; i++) {
+        extended_record *x = arena_alloc(a, sizeof(*x));
+
+        queued__record__extended_record__init(x);
+        x->name = text(role->extended[i].name);
+        PACK(x, amount, role->extended[i].amount);
+        r->extended[i] = x;
+    }
+}
+
+static role_record *make_role(const struct spec_role *role, struct arena *a)
+{
+    role_record *r = arena_alloc(a, sizeof(*r));
+
+    queued__record__role_record__init(r);
+    r->name = text(role->name);
+    PACK(r, replicas, role->replicas);
+    PACK(r, gpus, role->gpus);
+    r->gpu_models = make_strings(&role->gpu_models, &r->n_gpu_models, a);
+    PACK_ALWAYS(r, cpu_milli, role->cpu_milli);
+    PACK_ALWAYS(r, memory_bytes, role->memory_bytes);
+    PACK_ALWAYS(r, shm_bytes, role->shm_bytes);
+    make_extended(r, role, a);
+    r->image = text(role->image);
+    r->command = make_strings(&role->command, &r->n_command, a);
+    r->args = make_strings(&role->args, &r->n_args, a);
+    r->working_dir = text(role->working_dir);
+    r->env = make_pairs(&role->env, &r->n_env, a);
+    make_volumes(r, role, a);
+    r->node_selector = make_pairs(&role->node_selector, &r->n_node_selector, a);
+    make_tolerations(r, role, a);
+    return r;
+}
+
+void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
+{
+    r->name = text(s->name);
+    r->tenant = text(s->tenant);
+    r->namespace_ = text(s->ns);
+    r->labels = make_pairs(&s->labels, &r->n_labels, a);
+    r->annotations = make_pairs(&s->annotations, &r->n_annotations, a);
+    r->submit_key = text(s->submit_key);
+    r->priority_class = text(s->priority_class);
+    PACK(r, priority, s->priority);
+    PACK(r, max_runtime_us, s->max_runtime_us);
+    PACK(r, max_queue_us, s->max_queue_us);
+    PACK(r, start_timeout_us, s->start_timeout_us);
+    r->topology_required = text(s->topology_required);
+    r->topology_preferred = text(s->topology_preferred);
+    r->n_roles = s->n_roles;
+    r->roles = arena_alloc(a, s->n_roles * sizeof(*r->roles));
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        r->roles[i] = make_role(&s->roles[i], a);
+    PACK(r, max_restarts, s->max_restarts);
+    PACK(r, checkpoint_grace_us, s->checkpoint_grace_us);
+}
+
+/* ---- from the record: everything is copied into the arena of the spec */
+
+static const char *copy(struct arena *a, const char *s)
+{
+    return s ? arena_strdup(a, s) : NULL;
+}
+
+static void take_pairs(struct spec_pairs *ret, pair_record *const *v, size_t n, struct arena *a)
+{
+    ret->n = (uint32_t)n;
+    ret->v = arena_alloc(a, n * sizeof(*ret->v));
+    for (size_t i = 0; i < n; i++) {
+        ret->v[i].key = copy(a, v[i]->key);
+        ret->v[i].value = copy(a, v[i]->value);
+    }
+}
+
+static void take_strings(struct spec_strings *ret, char *const *v, size_t n, struct arena *a)
+{
+    ret->n = (uint32_t)n;
+    ret->v = arena_alloc(a, n * sizeof(*ret->v));
+    for (size_t i = 0; i < n; i++)
+        ret->v[i] = copy(a, v[i]);
+}
+
+static void take_volumes(struct spec_role *role, const role_record *r, struct arena *a)
+{
+    role->n_volumes = (uint32_t)r->n_volumes;
+    role->volumes = arena_alloc(a, r->n_volumes * sizeof(*role->volumes));
+    for (size_t i = 0; i < r->n_volumes; i++) {
+        const volume_record *v = r->volumes[i];
+
+        role->volumes[i] = (struct spec_volume){
+            .name = copy(a, v->name),
+            .kind = (enum spec_volume_kind)v->kind,
+            .source = copy(a, v->source),
+            .path = copy(a, v->path),
+            .mount_path = copy(a, v->mount_path),
+            .size_bytes = v->has_size_bytes ? v->size_bytes : -1,
+            .read_only = v->read_only,
+        };
+    }
+}
+
+static void take_tolerations(struct spec_role *role, const role_record *r, struct arena *a)
+{
+    role->n_tolerations = (uint32_t)r->n_tolerations;
+    role->tolerations = arena_alloc(a, r->n_tolerations * sizeof(*role->tolerations));
+    for (size_t i = 0; i < r->n_tolerations; i++) {
+        const toleration_record *t = r->tolerations[i];
+
+        role->tolerations[i] = (struct spec_toleration){
+            .key = copy(a, t->key),
+            .exists = t->exists,
+            .value = copy(a, t->value),
+            .effect = copy(a, t->effect),
+        };
+    }
+}
+
+static void take_extended(struct spec_role *role, const role_record *r, struct arena *a)
+{
+    role->n_extended = (uint32_t)r->n_extended;
+    role->extended = arena_alloc(a, r->n_extended * sizeof(*role->extended));
+    for (size_t i = 0; i < r->n_extended; i++) {
+        role->extended[i].name = copy(a, r->extended[i]->name);
+        role->extended[i].amount = r->extended[i]->amount;
+    }
+}
+
+static void take_role(struct spec_role *role, const role_record *r, struct arena *a)
+{
+    role->name = copy(a, r->name);
+    role->replicas = r->replicas;
+    role->gpus = r->gpus;
+    take_strings(&role->gpu_models, r->gpu_models, r->n_gpu_models, a);
+    role->cpu_milli = r->has_cpu_milli ? r->cpu_milli : -1;
+    role->memory_bytes = r->has_memory_bytes ? r->memory_bytes : -1;
+    role->shm_bytes = r->has_shm_bytes ? r->shm_bytes : -1;
+    take_extended(role, r, a);
+    role->image = copy(a, r->image);
+    take_strings(&role->command, r->command, r->n_command, a);
+    take_strings(&role->args, r->args, r->n_args, a);
+    role->working_dir = copy(a, r->working_dir);
+    take_pairs(&role->env, r->env, r->n_env, a);
+    take_volumes(role, r, a);
+    take_pairs(&role->node_selector, r->node_selector, r->n_node_selector, a);
+    take_tolerations(role, r, a);
+}
+
+/* What the core relies on, whatever wrote the record. */
+static int check_role(const role_record *r, struct err *err)
+{
+    if (!r->name || strlen(r->name) > ROLE_NAME_MAX || r->replicas == 0 ||
+        r->replicas > JOB_PODS_MAX || r->gpus > POD_GPUS_MAX)
+        return err_set(err, ERR_INVALID, "role %.20s with %u replicas of %u GPUs",
+                       r->name ? r->name : "without name", r->replicas, r->gpus);
+    if (r->n_gpu_models > ROLE_MODELS_MAX || r->n_extended > ROLE_EXTENDED_MAX ||
+        r->n_command > ROLE_ARGS_MAX || r->n_args > ROLE_ARGS_MAX || r->n_env > ROLE_ENV_MAX ||
+        r->n_volumes > ROLE_VOLUMES_MAX || r->n_node_selector > ROLE_SELECTOR_MAX ||
+        r->n_tolerations > ROLE_TOLERATIONS_MAX)
+        return err_set(err, ERR_INVALID, "role %s has a list above its limit", r->name);
+    for (size_t i = 0; i < r->n_volumes; i++)
+        if (r->volumes[i]->kind > SPEC_VOLUME_NFS)
+            return err_set(err, ERR_INVALID, "no such kind of volume: %u", r->volumes[i]->kind);
+    for (size_t i = 0; i < r->n_extended; i++)
+        if (!r->extended[i]->name || r->extended[i]->amount < 1 ||
+            r->extended[i]->amount > RESOURCE_AMOUNT_MAX)
+            return err_set(err, ERR_INVALID, "an extended resource without name or amount");
+    for (size_t i = 0; i < r->n_node_selector; i++)
+        if (!r->node_selector[i]->key || !r->node_selector[i]->value)
+            return err_set(err, ERR_INVALID, "a node selector without key or value");
+    if (r->has_cpu_milli && (r->cpu_milli < -1 || r->cpu_milli > RESOURCE_AMOUNT_MAX))
+        return err_set(err, ERR_INVALID, "role %s: CPU out of range", r->name);
+    if (r->has_memory_bytes && (r->memory_bytes < -1 || r->memory_bytes > RESOURCE_AMOUNT_MAX))
+        return err_set(err, ERR_INVALID, "role %s: memory out of range", r->name);
+    return 0;
+}
+
+static int check_spec(const spec_record *r, struct err *err)
+{
+    uint64_t pods = 0;
+
+    if (!r->name || !r->tenant || !r->namespace_)
+        return err_set(err, ERR_INVALID, "spec without name, tenant or namespace");
+    if (r->n_roles == 0 || r->n_roles > JOB_ROLES_MAX)
+        return err_set(err, ERR_INVALID, "%zu roles", r->n_roles);
+    for (size_t i = 0; i < r->n_roles; i++) {
+        if (check_role(r->roles[i], err) < 0)
+            return -1;
+        pods += r->roles[i]->replicas;
+    }
+    if (pods > JOB_PODS_MAX)
+        return err_set(err, ERR_INVALID, "%" PRIu64 " pods", pods);
+    return 0;
+}
+
+static struct spec *take_spec(const spec_record *r)
+{
+    struct spec *s = spec_create();
+    struct arena *a = &s->arena;
+
+    s->name = copy(a, r->name);
+    s->tenant = copy(a, r->tenant);
+    s->ns = copy(a, r->namespace_);
+    take_pairs(&s->labels, r->labels, r->n_labels, a);
+    take_pairs(&s->annotations, r->annotations, r->n_annotations, a);
+    s->submit_key = copy(a, r->submit_key);
+    s->priority_class = copy(a, r->priority_class);
+    s->priority = r->priority;
+    s->max_runtime_us = r->max_runtime_us;
+    s->max_queue_us = r->max_queue_us;
+    s->start_timeout_us = r->start_timeout_us;
+    s->topology_required = copy(a, r->topology_required);
+    s->topology_preferred = copy(a, r->topology_preferred);
+    s->n_roles = (uint32_t)r->n_roles;
+    s->roles = arena_alloc(a, r->n_roles * sizeof(*s->roles));
+    for (size_t i = 0; i < r->n_roles; i++)
+        take_role(&s->roles[i], r->roles[i], a);
+    s->max_restarts = r->max_restarts;
+    s->checkpoint_grace_us = r->checkpoint_grace_us;
+    return s;
+}
+
+int store_decode_spec(struct store_bytes key, struct store_bytes value, struct spec **ret,
+                      struct err *err)
+{
+    ProtobufCMessage *m =
+        store_unpack(STORE_SPECS, key, value, &queued__record__spec_record__descriptor, err);
+    const spec_record *r = (const spec_record *)m;
+    int rc;
+
+    if (!m)
+        return -1;
+    rc = check_spec(r, err);
+    if (rc == 0)
+        *ret = take_spec(r);
+    protobuf_c_message_free_unpacked(m, NULL);
+    return rc;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_turn.c - from the SAVE and DROP effects of a turn to records in a sink.
+ *
+ * Jobs come first and in order of their ids, each once, whatever the order of the effects;
+ * the meta record comes last, so that a reader of any store sees numbers that cover the rest.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store_pack.h"
+
+struct writer {
+    const struct state *s;
+    const struct store_sink *sink;
+    struct arena scratch; /* of one message */
+    struct str value;
+    uint32_t n_put;
+};
+
+static void put(struct writer *w, enum store_table t, const struct store_key *k,
+                const ProtobufCMessage *m)
+{
+    struct store_bytes key = store_bytes_of(k);
+
+    store_pack(&w->value, t, key, m);
+    w->sink->put(w->sink->ctx, t, key, (struct store_bytes){w->value.s, w->value.len});
+    w->n_put++;
+    arena_reset(&w->scratch);
+}
+
+static void del(struct writer *w, enum store_table t, const struct store_key *k)
+{
+    w->sink->del(w->sink->ctx, t, store_bytes_of(k));
+}
+
+static void put_job(struct writer *w, struct job_id id)
+{
+    const struct job *j = state_job(w->s, id);
+    Queued__Record__JobRecord r = QUEUED__RECORD__JOB_RECORD__INIT;
+    struct store_key key;
+
+    if (!j)
+        return; /* dropped later in the same turn */
+    store_make_job(&r, j, w->s, &w->scratch);
+    store_key_u64(&key, id.v);
+    put(w, STORE_JOBS, &key, &r.base);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t x = ((const struct job_id *)a)->v, y = ((const struct job_id *)b)->v;
+
+    return x < y ? -1 : x > y;
+}
+
+static void put_jobs(struct writer *w, const struct effects *fx)
+{
+    VEC(struct job_id) ids = {0};
+
+    for (size_t i = 0; i < fx->list.n; i++)
+        if (fx->list.v[i].kind == EFFECT_SAVE_JOB)
+            *vec_push(&ids) = fx->list.v[i].job;
+    if (ids.n > 1)
+        qsort(ids.v, ids.n, sizeof(*ids.v), by_id);
+    for (size_t i = 0; i < ids.n; i++)
+        if (i == 0 || ids.v[i].v != ids.v[i - 1].v)
+            put_job(w, ids.v[i]);
+    vec_fini(&ids);
+}
+
+static void put_spec(struct writer *w, struct job_id id, const struct spec *spec)
+{
+    Queued__Record__SpecRecord r = QUEUED__RECORD__SPEC_RECORD__INIT;
+    struct store_key key;
+
+    store_make_spec(&r, spec, &w->scratch);
+    store_key_u64(&key, id.v);
+    put(w, STORE_SPECS, &key, &r.base);
+}
+
+/* The key that an effect means: named by it, else the one of its job. */
+static const struct submit_key *find_key(const struct state *s, const struct effect *f)
+{
+    const struct job *j = state_job(s, f->job);
+    struct submit_key *k;
+
+    if (f->u.key) {
+        HASH_FIND_STR(s->keys, f->u.key, k);
+        return k;
+    }
+    if (j)
+        return state_key(s, j->tenant, j->submit_key);
+    for (k = s->keys; k; k = k->hh.next) /* the job is gone, its key is kept a while */
+        if (k->job.v == f->job.v)
+            return k;
+    return NULL;
+}
+
+static void put_key(struct writer *w, const struct effect *f)
+{
+    const struct submit_key *k = find_key(w->s, f);
+    Queued__Record__KeyRecord r = QUEUED__RECORD__KEY_RECORD__INIT;
+    struct store_key key;
+
+    if (!k)
+        return; /* dropped later in the same turn */
+    r.key = k->key;
+    PACK(&r, job, k->job.v);
+    r.has_digest = 1;
+    r.digest.data = (uint8_t *)(uintptr_t)k->digest; /* packing does not write to it */
+    r.digest.len = sizeof(k->digest);
+    PACK(&r, drop_at, k->drop_at);
+    store_key_text(&key, k->key);
+    put(w, STORE_KEYS, &key, &r.base);
+}
+
+static void put_answer(struct writer *w, const struct answer *a)
+{
+    Queued__Record__AnswerRecord r = QUEUED__RECORD__ANSWER_RECORD__INIT;
+    struct store_key key;
+
+    PACK(&r, job, a->job.v);
+    PACK(&r, code, a->code);
+    PACK(&r, is_again, a->is_again);
+    r.text = store_text(a->text);
+    store_key_answer(&key, a);
+    put(w, STORE_ANSWERS, &key, &r.base);
+}
+
+static void put_note(struct writer *w, const struct job_note *n)
+{
+    Queued__Record__NoteRecord r = QUEUED__RECORD__NOTE_RECORD__INIT;
+    struct store_key key;
+
+    PACK(&r, at, n->at);
+    PACK(&r, job, n->job.v);
+    r.job_name = store_text(n->job_name);
+    r.tenant = store_text(n->tenant);
+    PACK(&r, uid, n->uid);
+    PACK(&r, from, n->from);
+    PACK(&r, to, n->to);
+    PACK(&r, attempt, n->attempt);
+    r.reason = store_text(n->reason);
+    r.text = store_text(n->text);
+    store_key_u64(&key, n->seq);
+    put(w, STORE_NOTES, &key, &r.base);
+}
+
+static void put_attempt(struct writer *w, struct job_id id)
+{
+    const struct job *j = state_job(w->s, id);
+    Queued__Record__AttemptRecord r = QUEUED__RECORD__ATTEMPT_RECORD__INIT;
+    struct store_key key;
+
+    if (!j)
+        return;
+    store_make_attempt(&r, j, w->s, &w->scratch);
+    store_key_attempt(&key, id, j->attempt);
+    put(w, STORE_ATTEMPTS, &key, &r.base);
+}
+
+static void put_meta(struct writer *w)
+{
+    const struct store_meta *m = &w->s->meta;
+    Queued__Record__MetaRecord r = QUEUED__RECORD__META_RECORD__INIT;
+    struct store_key key;
+
+    PACK(&r, format, STORE_FORMAT);
+    r.created_by = store_text(w->sink->created_by);
+    PACK(&r, last_id, m->last_id.v);
+    PACK(&r, next_seq, m->next_seq);
+    PACK(&r, oldest_seq, m->oldest_seq);
+    r.cluster_uid = store_text(m->cluster_uid);
+    store_key_meta(&key);
+    put(w, STORE_META, &key, &r.base);
+}
+
+static void drop_job(struct writer *w, struct job_id id)
+{
+    struct store_key key;
+
+    store_key_u64(&key, id.v);
+    del(w, STORE_JOBS, &key);
+    del(w, STORE_SPECS, &key);
+}
+
+static void drop_events(struct writer *w, uint64_t below)
+{
+    struct store_key key;
+
+    store_key_u64(&key, below);
+    w->sink->del_below(w->sink->ctx, STORE_NOTES, store_bytes_of(&key));
+}
+
+static void drop_answer(struct writer *w, const struct answer *a)
+{
+    struct store_key key;
+
+    store_key_answer(&key, a);
+    del(w, STORE_ANSWERS, &key);
+}
+
+static void drop_key(struct writer *w, const char *text)
+{
+    struct store_key key;
+
+    store_key_text(&key, text);
+    del(w, STORE_KEYS, &key);
+}
+
+static void put_other(struct writer *w, const struct effect *f)
+{
+    switch (f->kind) {
+    case EFFECT_SAVE_SPEC:
+        put_spec(w, f->job, f->u.spec);
+        return;
+    case EFFECT_SAVE_KEY:
+        put_key(w, f);
+        return;
+    case EFFECT_SAVE_REQUEST:
+        put_answer(w, f->u.answer);
+        return;
+    case EFFECT_SAVE_EVENT:
+        put_note(w, f->u.note);
+        return;
+    case EFFECT_SAVE_ATTEMPT:
+        put_attempt(w, f->job);
+        return;
+    case EFFECT_DROP_JOB:
+        drop_job(w, f->job);
+        return;
+    case EFFECT_DROP_KEY:
+        drop_key(w, f->u.key);
+        return;
+    case EFFECT_DROP_REQUEST:
+        drop_answer(w, f->u.answer);
+        return;
+    case EFFECT_DROP_EVENTS:
+        drop_events(w, f->u.below_seq);
+        return;
+    case EFFECT_SAVE_JOB: /* written before */
+    case EFFECT_REPLY:
+    case EFFECT_GANG_START:
+    case EFFECT_GANG_STOP:
+    case EFFECT_POD_DELETE:
+    case EFFECT_KINDS:
+        return;
+    }
+}
+
+uint32_t store_records_put(const struct state *s, const struct effects *fx,
+                           const struct store_sink *sink)
+{
+    struct writer w = {.s = s, .sink = sink};
+
+    put_jobs(&w, fx);
+    for (size_t i = 0; i < fx->list.n; i++)
+        put_other(&w, &fx->list.v[i]);
+    put_meta(&w);
+    arena_fini(&w.scratch);
+    str_fini(&w.value);
+    return w.n_put;
+}
