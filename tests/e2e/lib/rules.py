@@ -64,7 +64,7 @@ def store_jobs(snap):
             continue
         mine, theirs = snap["jobs"][ident], store[ident]
         for key in ("name", "ns", "tenant", "state"):
-            if mine[key] != theirs[key]:
+            if mine[key] and mine[key] != theirs[key]:
                 yield "%s: %s is %s in the daemon, %s in the store" % (
                     what(mine),
                     key,
@@ -239,16 +239,21 @@ def nodes(snap):
 
 
 def charges(snap):
-    """A live gang is charged what it holds; a waiting or ended job nothing."""
+    """A live gang is charged what it holds; a waiting or ended job nothing.
+    Of a gang whose members end one by one, the charge may follow each or stay to the end."""
     for side in ("jobs", "store"):
         for job in (snap[side] or {}).values():
-            if job["charge"] is None:
+            if job["charge"] is None or job["state"] in UNDO:
                 continue
-            due = sum(s["gpus"] for s in job["slots"].values()) if job["state"] in LIVE else 0
-            if job["state"] in UNDO:
-                continue
-            if job["charge"] != due:
-                yield "%s: charged %d GPUs, holds %d" % (what(job), job["charge"], due)
+            whole = sum(s["gpus"] for s in job["slots"].values()) if job["state"] in LIVE else 0
+            found = current_of(snap, job)
+            ended = sum(
+                slot["gpus"]
+                for key, slot in job["slots"].items()
+                if key in found and not is_live(found[key])
+            )
+            if not max(0, whole - ended) <= job["charge"] <= whole:
+                yield "%s: charged %d GPUs, holds %d" % (what(job), job["charge"], whole)
 
 
 def topology(snap):
