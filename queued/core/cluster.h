@@ -34,8 +34,11 @@ struct cluster {
     struct node *node_by_name;
     struct counted_pod *pods;
     struct topology topology;
+    int64_t model_gpus[MODELS_MAX]; /* GPUs of known nodes, free or not */
     uint64_t shape_gen;         /* a node appeared, went, or changed its labels, taints or sizes */
-    uint64_t freed_gen[MODELS_MAX + 1]; /* capacity of this model became free ([MODELS_MAX]: of none) */
+    uint64_t freed_gen[MODELS_MAX + 1]; /* something became free on a node of this model
+                                           ([MODELS_MAX]: on one without) */
+    uint64_t freed_any;                 /* the same, of any node */
     struct constraint *constraints;
 };
 
@@ -58,10 +61,14 @@ void cluster_release(struct cluster *c, uint32_t node_ix, const struct resources
 /* Count a foreign pod, or change what is counted; not bound, terminal or gone: count nothing. */
 void cluster_pod_seen(struct cluster *c, const struct pod_fact *pod);
 void cluster_pod_gone(struct cluster *c, const char *ns, const char *name, const char *uid);
+/* Count a pod of a gang for itself from now on: the gang moves on, its object is still there. */
+void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint32_t node_ix,
+                      const struct resources *asks);
 
 /* Constraints of a role (models are checked apart). */
 struct constraint *constraint_intern(struct cluster *c, const struct spec_role *role);
 void constraint_release(struct cluster *c, struct constraint *k);
+void constraint_table_fini(struct cluster *c);
 /* May the role's pods go to this node at all (selector, taints, model, shared GPUs)?
  * Health and free amounts are not looked at. */
 bool role_allows(const struct demand_role *role, const struct node *n);

@@ -29,6 +29,10 @@ struct demand_role {
     uint32_t n_models; /* 0: any */
     uint8_t models[ROLE_MODELS_MAX];
     struct constraint *constraint;
+    /* demand_share() of this shape_gen, for CPU and memory that were left out */
+    uint64_t share_gen;
+    bool has_share;
+    int64_t share_cpu_milli, share_memory_bytes;
 };
 
 struct demand {

@@ -42,9 +42,11 @@ static void effect_fini(struct effect *f)
     case EFFECT_DROP_KEY:
         free(f->u.key);
         break;
+    case EFFECT_SAVE_ATTEMPT:
+        free(f->u.attempt);
+        break;
     case EFFECT_SAVE_JOB:
     case EFFECT_SAVE_KEY:
-    case EFFECT_SAVE_ATTEMPT:
     case EFFECT_DROP_JOB:
     case EFFECT_DROP_EVENTS:
     case EFFECT_GANG_START:

@@ -62,6 +62,22 @@ struct answer {
     char text[ERR_TEXT_MAX]; /* error sentence, or a warning beside success */
 };
 
+/* Accounting row of an attempt that ended; a few hundred bytes, kept 400 days. */
+struct attempt_row {
+    struct job_id job;
+    uint32_t attempt;
+    char name[JOB_NAME_MAX + 1];
+    char tenant[TENANT_PATH_MAX + 1];
+    char user[USER_NAME_MAX + 1];
+    uint32_t pods, nodes;
+    uint64_t gpus;
+    char model[LABEL_MAX + 1]; /* of the first role with GPUs; "" none */
+    usec_t decided_at, running_at, ended_at; /* running_at 0: never */
+    enum job_state state;                    /* that the job left for */
+    int32_t exit_code;                       /* -1 unknown */
+    char reason[32];
+};
+
 struct reply {
     uint64_t token;
     struct answer answer;
@@ -75,6 +91,7 @@ struct effect {
         struct answer *answer;      /* SAVE_REQUEST; owned. DROP_REQUEST: uid and request_id */
         struct job_note *note;      /* SAVE_EVENT; owned */
         struct reply *reply;        /* REPLY; owned */
+        struct attempt_row *attempt; /* SAVE_ATTEMPT; owned */
         struct ev_pod_gone *pod;    /* POD_DELETE: ns, name, uid; owned */
         char *key;                  /* DROP_KEY: "tenant\nkey"; owned */
         uint64_t below_seq;         /* DROP_EVENTS */

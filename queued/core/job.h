@@ -94,6 +94,8 @@ struct job {
     /* the queue */
     struct bucket *bucket;     /* while Pending; NULL otherwise */
     struct job *prev, *next;   /* in the bucket, by age */
+    size_t timer_ix;           /* position in state->timers, SIZE_MAX: none */
+    usec_t timer_at;
     uint64_t saved_turn;       /* turn in which SAVE was asked for */
     UT_hash_handle hh;         /* by id */
     UT_hash_handle hh_name;    /* by ns/name */

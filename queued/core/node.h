@@ -32,6 +32,7 @@ struct node {
     uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */
     bool is_counted;        /* in the histograms, with counted_free */
     int64_t counted_free;
+    usec_t lost_at;         /* not Ready or gone: members here are lost from then on; 0: fine */
     uint32_t n_gangs;       /* members of our gangs here, not terminal */
     uint32_t n_pods;        /* entries of the pod table here */
     UT_hash_handle hh;

@@ -22,31 +22,38 @@
 
 /* Pending gangs of one tenant, priority and demand, by age. A verdict belongs to all of them. */
 struct bucket {
-    uint32_t tenant_ix;
-    int32_t priority;
-    struct demand *demand;
-    struct job *head, *tail;
+    struct job *head; /* oldest */
     uint32_t n;
     /* "does not fit" with what it was judged from; asleep while nothing of that has moved */
     bool is_blocked;
     uint64_t seen_shape_gen, seen_released_gen;
     uint64_t seen_freed_gen; /* sum over the models it may use */
     const char *code;        /* explain code of the verdict; NULL: not judged yet */
-    struct bucket *prev, *next;
     UT_hash_handle hh;
     struct bucket_key {
-        uint32_t tenant_ix;
+        uint32_t tenant_ix; /* IX_NONE: left the configuration */
         int32_t priority;
         struct demand *demand;
     } key;
 };
 
 struct remembered {
-    struct {
+    struct remembered_key {
         uint32_t uid;
         uint8_t request_id[REQUEST_ID_BYTES];
     } key;
-    struct answer answer;
+    usec_t at;
+    struct job_id job;
+    bool is_again;
+    char *text; /* a warning beside success; NULL none */
+    UT_hash_handle hh;
+};
+
+/* A pod with our labels whose job is unknown: reported, deleted after a while. */
+struct orphan {
+    char *key; /* "ns/name" */
+    char uid[UID_MAX + 1];
+    usec_t seen_at;
     UT_hash_handle hh;
 };
 
@@ -77,7 +84,10 @@ struct state {
     VEC(struct job *) by_id;  /* ascending id */
     struct bucket *buckets;   /* by key, in order of making */
     VEC(struct job *) active; /* jobs that hold nodes, in order of decision */
-    struct remembered *answers;
+    struct remembered *answers; /* oldest first */
+    struct orphan *orphans;
+    VEC(uint32_t) lost_nodes; /* with lost_at set and members */
+    VEC(struct job *) timers; /* heap by timer_at: see timers.h */
     struct submit_key *keys;
     struct store_meta meta;
     uint64_t turn;

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.c - nodes and counted pods; the one place where `used` and the histograms move.
+ *
+ * Every change of a node goes between count_out() and count_in(), so the histograms follow.
+ */
+#include "core/cluster.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/str.h"
+
+void cluster_init(struct cluster *c, const struct settings *settings)
+{
+    *c = (struct cluster){.settings = settings};
+    resource_names_init(&c->names);
+    topology_init(&c->topology, settings, (struct node *const *const *)&c->nodes.v);
+}
+
+static void node_destroy(struct node *n)
+{
+    node_fact_destroy(n->fact);
+    free(n->name);
+    free(n);
+}
+
+static void counted_pod_destroy(struct counted_pod *p)
+{
+    free(p->key);
+    free(p);
+}
+
+void cluster_fini(struct cluster *c)
+{
+    struct counted_pod *p, *next;
+
+    HASH_ITER (hh, c->pods, p, next) {
+        HASH_DELETE(hh, c->pods, p);
+        counted_pod_destroy(p);
+    }
+    HASH_CLEAR(hh, c->node_by_name);
+    topology_fini(&c->topology);
+    for (size_t i = 0; i < c->nodes.n; i++)
+        if (c->nodes.v[i])
+            node_destroy(c->nodes.v[i]);
+    vec_fini(&c->nodes);
+    vec_fini(&c->free_slots);
+    vec_fini(&c->by_name);
+    constraint_table_fini(c);
+}
+
+struct node *cluster_node(const struct cluster *c, uint32_t ix)
+{
+    return ix < c->nodes.n ? c->nodes.v[ix] : NULL;
+}
+
+struct node *cluster_find(const struct cluster *c, const char *name)
+{
+    struct node *n = NULL;
+
+    HASH_FIND_STR(c->node_by_name, name, n);
+    return n;
+}
+
+static void count_out(struct cluster *c, struct node *n)
+{
+    if (n->is_counted)
+        topology_count(&c->topology, n, n->counted_free, -1);
+    n->is_counted = false;
+}
+
+static void count_in(struct cluster *c, struct node *n)
+{
+    assert(!n->is_counted);
+    if (!n->is_usable || n->model >= MODELS_MAX)
+        return;
+    n->is_counted = true;
+    n->counted_free = node_free_gpus(n);
+    topology_count(&c->topology, n, n->counted_free, 1);
+}
+
+/* Capacity of this node may serve somebody now. */
+static void wake_for(struct cluster *c, const struct node *n)
+{
+    c->freed_gen[n->model]++;
+    c->freed_any++;
+}
+
+static struct node *node_create(struct cluster *c, const char *name)
+{
+    struct node *n = xcalloc(1, sizeof(*n));
+
+    n->name = xstrdup(name);
+    n->model = MODELS_MAX;
+    for (int h = 0; h < HIERARCHIES_MAX; h++)
+        n->domain[h] = IX_NONE;
+    if (c->free_slots.n) {
+        n->ix = c->free_slots.v[--c->free_slots.n];
+    } else {
+        n->ix = (uint32_t)c->nodes.n;
+        (void)vec_push(&c->nodes);
+    }
+    c->nodes.v[n->ix] = n;
+    HASH_ADD_KEYPTR(hh, c->node_by_name, n->name, strlen(n->name), n);
+    return n;
+}
+
+uint32_t cluster_node_named(struct cluster *c, const char *name)
+{
+    struct node *n;
+
+    if (!*name)
+        return IX_NONE;
+    n = cluster_find(c, name);
+    return n ? n->ix : node_create(c, name)->ix;
+}
+
+/* An imaginary node with nothing on it is forgotten. */
+static void forget_if_idle(struct cluster *c, struct node *n)
+{
+    if (n->is_known || n->n_gangs || n->n_pods)
+        return;
+    HASH_DELETE(hh, c->node_by_name, n);
+    c->nodes.v[n->ix] = NULL;
+    *vec_push(&c->free_slots) = n->ix;
+    node_destroy(n);
+}
+
+static bool starts_with_any(const char *s, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strstr(s, words[i]))
+            return true;
+    return false;
+}
+
+/* Shared GPUs look like whole ones in nvidia.com/gpu; their labels tell. */
+static bool has_shared_gpus(const struct node *n)
+{
+    static const char *const marks[] = {"-SHARED", "-MIG-"};
+    const char *product = node_label(n, "nvidia.com/gpu.product");
+    const char *strategy = node_label(n, "nvidia.com/gpu.sharing-strategy");
+    const char *replicas = node_label(n, "nvidia.com/gpu.replicas");
+    const char *mig = node_label(n, "nvidia.com/mig.strategy");
+
+    if (product && starts_with_any(product, marks, ARRAY_LEN(marks)))
+        return true;
+    if (strategy && strcmp(strategy, "none") != 0)
+        return true;
+    if (replicas && strtol(replicas, NULL, 10) > 1)
+        return true;
+    return mig && strcmp(mig, "single") == 0 && node_label(n, "nvidia.com/mig-1g.5gb.count");
+}
+
+static uint8_t model_of(const struct cluster *c, const struct node *n)
+{
+    static const char *const keys[] = {"nvidia.com/gpu.product", "accelerator"};
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const char *product = node_label(n, keys[i]);
+        uint32_t m = product ? settings_product(c->settings, product) : IX_NONE;
+
+        if (m != IX_NONE)
+            return (uint8_t)m;
+    }
+    return MODELS_MAX;
+}
+
+static int64_t amount_of(const struct resource_amount *v, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(v[i].name, name) == 0)
+            return v[i].amount;
+    return 0;
+}
+
+/* GPUs that this node should have: its label, else the most it ever showed. */
+static int64_t expected_of(const struct node *n)
+{
+    const char *label = node_label(n, "nvidia.com/gpu.count");
+    int64_t capacity = amount_of(n->fact->capacity, n->fact->n_capacity, "nvidia.com/gpu");
+    uint64_t count;
+
+    if (label && parse_u64(label, 0, NODE_GPUS_MAX, &count, NULL) == 0)
+        return (int64_t)count;
+    return capacity > n->expected_gpus ? capacity : n->expected_gpus;
+}
+
+static void set_total(struct cluster *c, struct node *n)
+{
+    n->total = (struct resources){0};
+    for (uint32_t i = 0; i < n->fact->n_allocatable; i++) {
+        int d = resource_index(&c->names, n->fact->allocatable[i].name, true);
+
+        if (d >= 0) /* beyond the table: nothing of this node can be asked for by that name */
+            n->total.amount[d] = n->fact->allocatable[i].amount;
+    }
+    n->expected_gpus = expected_of(n);
+    if (n->total.amount[RES_GPUS] > n->expected_gpus)
+        n->total.amount[RES_GPUS] = n->expected_gpus;
+    if (n->total.amount[RES_GPUS] > NODE_GPUS_MAX)
+        n->total.amount[RES_GPUS] = NODE_GPUS_MAX;
+}
+
+static bool same_labels(const struct node_fact *a, const struct node_fact *b)
+{
+    if (a->n_labels != b->n_labels)
+        return false;
+    for (uint32_t i = 0; i < a->n_labels; i++)
+        if (strcmp(a->labels[i].key, b->labels[i].key) != 0 ||
+            strcmp(a->labels[i].value, b->labels[i].value) != 0)
+            return false;
+    return true;
+}
+
+static bool same_taints(const struct node_fact *a, const struct node_fact *b)
+{
+    if (a->n_taints != b->n_taints)
+        return false;
+    for (uint32_t i = 0; i < a->n_taints; i++)
+        if (strcmp(a->taints[i].key, b->taints[i].key) != 0 ||
+            strcmp(a->taints[i].value, b->taints[i].value) != 0 ||
+            strcmp(a->taints[i].effect, b->taints[i].effect) != 0)
+            return false;
+    return true;
+}
+
+static void list_by_name(struct cluster *c, const struct node *n)
+{
+    size_t lo = 0, hi = c->by_name.n;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (strcmp(c->nodes.v[c->by_name.v[mid]]->name, n->name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    (void)vec_push(&c->by_name);
+    memmove(&c->by_name.v[lo + 1], &c->by_name.v[lo],
+            (c->by_name.n - 1 - lo) * sizeof(c->by_name.v[0]));
+    c->by_name.v[lo] = n->ix;
+}
+
+static void unlist_by_name(struct cluster *c, const struct node *n)
+{
+    for (size_t i = 0; i < c->by_name.n; i++) {
+        if (c->by_name.v[i] == n->ix) {
+            vec_remove(&c->by_name, i);
+            return;
+        }
+    }
+}
+
+struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
+{
+    struct node *n = c->nodes.v ? cluster_find(c, fact->name) : NULL;
+    bool moved, reshaped;
+    struct resources before;
+
+    if (!n)
+        n = node_create(c, fact->name);
+    if (n->fact && strcmp(n->fact->uid, fact->uid) != 0)
+        n->expected_gpus = 0; /* another machine under this name */
+    moved = !n->is_known || !same_labels(n->fact, fact);
+    reshaped = moved || !same_taints(n->fact, fact);
+    before = n->total;
+    count_out(c, n);
+    if (n->model < MODELS_MAX)
+        c->model_gpus[n->model] -= n->total.amount[RES_GPUS];
+    if (n->is_known && moved)
+        topology_remove(&c->topology, n);
+    node_fact_destroy(n->fact);
+    n->fact = fact;
+    if (!n->is_known)
+        list_by_name(c, n);
+    n->is_known = true;
+    if (moved) {
+        n->is_shared_gpu = has_shared_gpus(n);
+        n->model = n->is_shared_gpu ? MODELS_MAX : model_of(c, n);
+        topology_add(&c->topology, n);
+    }
+    set_total(c, n);
+    n->is_usable = node_trouble(n) == NULL;
+    if (reshaped || memcmp(&before, &n->total, sizeof(before)) != 0)
+        c->shape_gen++;
+    if (n->model < MODELS_MAX)
+        c->model_gpus[n->model] += n->total.amount[RES_GPUS];
+    count_in(c, n);
+    wake_for(c, n);
+    return n;
+}
+
+void cluster_node_gone(struct cluster *c, const char *name)
+{
+    struct node *n = cluster_find(c, name);
+
+    if (!n || !n->is_known)
+        return;
+    count_out(c, n);
+    if (n->model < MODELS_MAX)
+        c->model_gpus[n->model] -= n->total.amount[RES_GPUS];
+    topology_remove(&c->topology, n);
+    unlist_by_name(c, n);
+    node_fact_destroy(n->fact);
+    n->fact = NULL;
+    n->is_known = n->is_usable = false;
+    n->total = (struct resources){0};
+    n->model = MODELS_MAX;
+    n->expected_gpus = 0;
+    c->shape_gen++;
+    forget_if_idle(c, n);
+}
+
+static void take(struct cluster *c, struct node *n, const struct resources *asks)
+{
+    count_out(c, n);
+    resources_add(&n->used, asks);
+    count_in(c, n);
+}
+
+static void give(struct cluster *c, struct node *n, const struct resources *asks)
+{
+    bool is_exact;
+
+    count_out(c, n);
+    is_exact = resources_sub(&n->used, asks);
+    assert(is_exact);
+    count_in(c, n);
+    wake_for(c, n);
+}
+
+void cluster_hold(struct cluster *c, uint32_t node_ix, const struct resources *asks)
+{
+    struct node *n = cluster_node(c, node_ix);
+
+    assert(n);
+    n->n_gangs++;
+    take(c, n, asks);
+}
+
+void cluster_release(struct cluster *c, uint32_t node_ix, const struct resources *asks)
+{
+    struct node *n = cluster_node(c, node_ix);
+
+    assert(n && n->n_gangs > 0);
+    n->n_gangs--;
+    give(c, n, asks);
+    forget_if_idle(c, n);
+}
+
+static const char *pod_key(char *buf, size_t size, const char *ns, const char *name)
+{
+    (void)snprintf(buf, size, "%s/%s", ns, name); /* both are bounded by their fields */
+    return buf;
+}
+
+enum { POD_KEY = LABEL_MAX + 1 + NODE_NAME_MAX + 1 };
+
+static void uncount(struct cluster *c, struct counted_pod *p)
+{
+    struct node *n = cluster_node(c, p->node_ix);
+
+    HASH_DELETE(hh, c->pods, p);
+    n->n_pods--;
+    give(c, n, &p->asks);
+    forget_if_idle(c, n);
+    counted_pod_destroy(p);
+}
+
+static void pod_asks(struct cluster *c, const struct pod_fact *pod, struct resources *ret)
+{
+    *ret = (struct resources){.amount[RES_PODS] = 1};
+    for (uint32_t i = 0; i < pod->n_requests; i++) {
+        int d = resource_index(&c->names, pod->requests[i].name, true);
+
+        if (d >= 0 && d != RES_PODS)
+            ret->amount[d] = pod->requests[i].amount;
+    }
+}
+
+void cluster_pod_seen(struct cluster *c, const struct pod_fact *pod)
+{
+    bool holds = pod->node[0] && pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
+    struct counted_pod *p = NULL;
+    struct resources asks;
+    char key[POD_KEY];
+
+    HASH_FIND_STR(c->pods, pod_key(key, sizeof(key), pod->ns, pod->name), p);
+    pod_asks(c, pod, &asks);
+    if (p && holds && strcmp(cluster_node(c, p->node_ix)->name, pod->node) == 0 &&
+        memcmp(&p->asks, &asks, sizeof(asks)) == 0) {
+        memcpy(p->uid, pod->uid, sizeof(p->uid));
+        return;
+    }
+    if (p)
+        uncount(c, p);
+    if (!holds)
+        return;
+    cluster_pod_left(c, key, pod->uid, cluster_node_named(c, pod->node), &asks);
+}
+
+void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint32_t node_ix,
+                      const struct resources *asks)
+{
+    struct counted_pod *p = NULL;
+
+    HASH_FIND_STR(c->pods, key, p);
+    if (p)
+        return; /* counted already */
+    p = xcalloc(1, sizeof(*p));
+    p->key = xstrdup(key);
+    (void)str_copy(p->uid, sizeof(p->uid), uid); /* bounded by UID_MAX */
+    p->node_ix = node_ix;
+    p->asks = *asks;
+    HASH_ADD_KEYPTR(hh, c->pods, p->key, strlen(p->key), p);
+    c->nodes.v[node_ix]->n_pods++;
+    take(c, c->nodes.v[node_ix], asks);
+}
+
+void cluster_pod_gone(struct cluster *c, const char *ns, const char *name, const char *uid)
+{
+    struct counted_pod *p = NULL;
+    char key[POD_KEY];
+
+    HASH_FIND_STR(c->pods, pod_key(key, sizeof(key), ns, name), p);
+    if (p && (!*uid || strcmp(p->uid, uid) == 0))
+        uncount(c, p);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* demand.c - interning of constraints and demands, and what they say about a node.
+ *
+ * Content is compared as text with separators that no field can hold, so equal text is equal
+ * meaning.
+ */
+#include "core/demand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster.h"
+#include "util/str.h"
+
+struct constraint {
+    char *text;
+    uint32_t n_users;
+    uint32_t n_selector;
+    struct node_label *selector; /* key, value */
+    uint32_t n_tolerations;
+    struct toleration {
+        char *key; /* NULL: every key */
+        char *value;
+        char *effect; /* NULL: every effect */
+        bool exists;
+    } *tolerations;
+    UT_hash_handle hh;
+};
+
+static void describe_constraint(struct str *b, const struct spec_role *role)
+{
+    for (uint32_t i = 0; i < role->node_selector.n; i++)
+        str_addf(b, "\x1es%s\x1f%s", role->node_selector.v[i].key, role->node_selector.v[i].value);
+    for (uint32_t i = 0; i < role->n_tolerations; i++) {
+        const struct spec_toleration *t = &role->tolerations[i];
+
+        str_addf(b, "\x1et%s\x1f%d\x1f%s\x1f%s", t->key ? t->key : "", t->exists,
+                 t->value ? t->value : "", t->effect ? t->effect : "");
+    }
+}
+
+static char *dup_or_null(const char *s)
+{
+    return s ? xstrdup(s) : NULL;
+}
+
+struct constraint *constraint_intern(struct cluster *c, const struct spec_role *role)
+{
+    struct constraint *k = NULL;
+    struct str text = {0};
+
+    describe_constraint(&text, role);
+    HASH_FIND_STR(c->constraints, str_text(&text), k);
+    if (k) {
+        str_fini(&text);
+        k->n_users++;
+        return k;
+    }
+    k = xcalloc(1, sizeof(*k));
+    k->text = str_take(&text);
+    k->n_users = 1;
+    k->n_selector = role->node_selector.n;
+    k->selector = xcalloc(k->n_selector, sizeof(*k->selector));
+    for (uint32_t i = 0; i < k->n_selector; i++) {
+        k->selector[i].key = xstrdup(role->node_selector.v[i].key);
+        k->selector[i].value = xstrdup(role->node_selector.v[i].value);
+    }
+    k->n_tolerations = role->n_tolerations;
+    k->tolerations = xcalloc(k->n_tolerations, sizeof(*k->tolerations));
+    for (uint32_t i = 0; i < k->n_tolerations; i++) {
+        k->tolerations[i].key = dup_or_null(role->tolerations[i].key);
+        k->tolerations[i].value = dup_or_null(role->tolerations[i].value);
+        k->tolerations[i].effect = dup_or_null(role->tolerations[i].effect);
+        k->tolerations[i].exists = role->tolerations[i].exists;
+    }
+    HASH_ADD_KEYPTR(hh, c->constraints, k->text, strlen(k->text), k);
+    return k;
+}
+
+static void constraint_destroy(struct constraint *k)
+{
+    for (uint32_t i = 0; i < k->n_selector; i++) {
+        free(k->selector[i].key);
+        free(k->selector[i].value);
+    }
+    for (uint32_t i = 0; i < k->n_tolerations; i++) {
+        free(k->tolerations[i].key);
+        free(k->tolerations[i].value);
+        free(k->tolerations[i].effect);
+    }
+    free(k->selector);
+    free(k->tolerations);
+    free(k->text);
+    free(k);
+}
+
+void constraint_release(struct cluster *c, struct constraint *k)
+{
+    if (--k->n_users)
+        return;
+    HASH_DELETE(hh, c->constraints, k);
+    constraint_destroy(k);
+}
+
+void constraint_table_fini(struct cluster *c)
+{
+    struct constraint *k, *next;
+
+    HASH_ITER (hh, c->constraints, k, next) {
+        HASH_DELETE(hh, c->constraints, k);
+        constraint_destroy(k);
+    }
+}
+
+const char *constraint_text(const struct constraint *k)
+{
+    return k->text;
+}
+
+static bool tolerates(const struct constraint *k, const struct node_taint *taint)
+{
+    for (uint32_t i = 0; i < k->n_tolerations; i++) {
+        const struct toleration *t = &k->tolerations[i];
+
+        if (t->key && strcmp(t->key, taint->key) != 0)
+            continue;
+        if (t->effect && strcmp(t->effect, taint->effect) != 0)
+            continue;
+        if (t->exists || strcmp(t->value ? t->value : "", taint->value) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "selector" or "taint", with the key that decided; NULL: allowed. */
+static const char *constraint_refusal(const struct constraint *k, const struct node *n,
+                                      const char **ret_key)
+{
+    for (uint32_t i = 0; i < k->n_selector; i++) {
+        const char *v = node_label(n, k->selector[i].key);
+
+        if (!v || strcmp(v, k->selector[i].value) != 0) {
+            *ret_key = k->selector[i].key;
+            return "selector";
+        }
+    }
+    for (uint32_t i = 0; i < n->fact->n_taints; i++) {
+        const struct node_taint *t = &n->fact->taints[i];
+
+        /* cordoned and NotReady nodes carry taints that say the same: health is judged apart */
+        if (strcmp(t->effect, "PreferNoSchedule") == 0 ||
+            strcmp(t->key, "node.kubernetes.io/unschedulable") == 0 ||
+            strcmp(t->key, "node.kubernetes.io/not-ready") == 0 ||
+            strcmp(t->key, "node.kubernetes.io/unreachable") == 0)
+            continue;
+        if (!tolerates(k, t)) {
+            *ret_key = t->key;
+            return "taint";
+        }
+    }
+    return NULL;
+}
+
+static bool role_takes_model(const struct demand_role *role, const struct node *n)
+{
+    if (n->model >= MODELS_MAX)
+        return false;
+    for (uint32_t i = 0; i < role->n_models; i++)
+        if (role->models[i] == n->model)
+            return true;
+    return role->n_models == 0;
+}
+
+const char *role_refusal(const struct demand_role *role, const struct node *n, const char **ret_key)
+{
+    const char *key = "";
+    const char *why = "unknown";
+
+    if (n->is_known && role->each.amount[RES_GPUS] > 0 && n->is_shared_gpu)
+        why = "shared";
+    else if (n->is_known && role->each.amount[RES_GPUS] > 0 && !role_takes_model(role, n))
+        why = "model";
+    else if (n->is_known)
+        why = constraint_refusal(role->constraint, n, &key);
+    if (ret_key)
+        *ret_key = key;
+    return why;
+}
+
+bool role_allows(const struct demand_role *role, const struct node *n)
+{
+    return role_refusal(role, n, NULL) == NULL;
+}
+
+static void fill_role(struct cluster *c, struct demand_role *d, const struct spec_role *r)
+{
+    size_t len = strlen(r->name);
+
+    memcpy(d->name, r->name, len < sizeof(d->name) ? len : sizeof(d->name) - 1);
+    d->replicas = r->replicas;
+    d->has_cpu = r->cpu_milli >= 0;
+    d->has_memory = r->memory_bytes >= 0;
+    d->each.amount[RES_GPUS] = r->gpus;
+    d->each.amount[RES_PODS] = 1;
+    d->each.amount[RES_CPU] = d->has_cpu ? r->cpu_milli : 0;
+    d->each.amount[RES_MEMORY] = d->has_memory ? r->memory_bytes : 0;
+    for (uint32_t i = 0; i < r->n_extended; i++) {
+        int ix = resource_index(&c->names, r->extended[i].name, true);
+
+        if (ix >= 0)
+            d->each.amount[ix] += r->extended[i].amount;
+        else
+            d->each.amount[RES_PODS] = RESOURCE_AMOUNT_MAX; /* no room to count it: fits nowhere */
+    }
+    for (uint32_t i = 0; i < r->gpu_models.n && d->n_models < ROLE_MODELS_MAX; i++) {
+        uint32_t m = settings_model(c->settings, r->gpu_models.v[i]);
+
+        if (m != IX_NONE)
+            d->models[d->n_models++] = (uint8_t)m;
+    }
+    if (r->gpu_models.n && d->n_models == 0) /* all left the configuration */
+        d->models[d->n_models++] = MODELS_MAX;
+    d->constraint = constraint_intern(c, r);
+}
+
+static void fill_topology(const struct cluster *c, struct demand *d, const struct spec *spec)
+{
+    const struct settings *st = c->settings;
+    uint32_t h = 0, h2 = 0;
+
+    d->required = d->preferred = IX_NONE;
+    if (spec->topology_required && !settings_level(st, spec->topology_required, &h, &d->required))
+        d->has_unknown_level = true;
+    if (spec->topology_preferred && strcmp(spec->topology_preferred, "any") == 0) {
+        d->hierarchy = h;
+        return;
+    }
+    h2 = h;
+    if (spec->topology_preferred && !settings_level(st, spec->topology_preferred, &h2, &d->preferred))
+        d->has_unknown_level = true;
+    d->hierarchy = spec->topology_required ? h : h2;
+    if (!spec->topology_preferred && st->n_hierarchies) {
+        uint32_t lowest = st->hierarchies[d->hierarchy].n_levels;
+
+        /* one pod: its host; several: the lowest level above host */
+        d->preferred = d->pods == 1 || lowest == 0 ? lowest : lowest - 1;
+        if (d->required != IX_NONE && d->preferred < d->required)
+            d->preferred = d->required;
+    }
+}
+
+static char *describe_demand(const struct demand *d, const struct spec *spec)
+{
+    struct str b = {0};
+
+    str_addf(&b, "%s\x1e%u,%u,%u,%d", spec->ns ? spec->ns : "", d->hierarchy, d->required,
+             d->preferred, d->has_unknown_level);
+    for (uint32_t i = 0; i < d->n_roles; i++) {
+        const struct demand_role *r = &d->roles[i];
+
+        str_addf(&b, "\x1d%s,%u,%d%d", r->name, r->replicas, r->has_cpu, r->has_memory);
+        for (int k = 0; k < RESOURCES_MAX; k++)
+            if (r->each.amount[k])
+                str_addf(&b, ",%d=%lld", k, (long long)r->each.amount[k]);
+        for (uint32_t m = 0; m < r->n_models; m++)
+            str_addf(&b, ",m%u", r->models[m]);
+        str_add(&b, r->constraint->text);
+    }
+    return str_take(&b);
+}
+
+static void demand_destroy(struct cluster *c, struct demand *d)
+{
+    for (uint32_t i = 0; i < d->n_roles; i++)
+        constraint_release(c, d->roles[i].constraint);
+    free(d->key);
+    free(d);
+}
+
+struct demand *demand_of(struct cluster *c, struct demand **table, const struct spec *spec)
+{
+    struct demand *d = xcalloc(1, sizeof(*d));
+    struct demand *known = NULL;
+
+    d->n_roles = spec->n_roles;
+    d->pods = spec_pods(spec);
+    d->gpus = spec_gpus(spec);
+    for (uint32_t i = 0; i < spec->n_roles; i++)
+        fill_role(c, &d->roles[i], &spec->roles[i]);
+    fill_topology(c, d, spec);
+    d->key = describe_demand(d, spec);
+    HASH_FIND_STR(*table, d->key, known);
+    if (known) {
+        demand_destroy(c, d);
+        known->n_jobs++;
+        return known;
+    }
+    d->n_jobs = 1;
+    HASH_ADD_KEYPTR(hh, *table, d->key, strlen(d->key), d);
+    return d;
+}
+
+void demand_release(struct cluster *c, struct demand **table, struct demand *d)
+{
+    if (--d->n_jobs)
+        return;
+    HASH_DELETE(hh, *table, d);
+    demand_destroy(c, d);
+}
+
+bool demand_share(const struct cluster *c, const struct demand_role *role, int64_t *ret_cpu_milli,
+                  int64_t *ret_memory_bytes)
+{
+    int64_t gpus = role->each.amount[RES_GPUS];
+    int64_t cpu = INT64_MAX, memory = INT64_MAX;
+
+    if (gpus == 0) {
+        *ret_cpu_milli = 1000;
+        *ret_memory_bytes = INT64_C(4) << 30;
+        return true;
+    }
+    for (size_t i = 0; i < c->by_name.n; i++) {
+        const struct node *n = c->nodes.v[c->by_name.v[i]];
+        int64_t has = n->total.amount[RES_GPUS];
+        int64_t x;
+
+        if (has < gpus || !role_allows(role, n))
+            continue;
+        x = n->total.amount[RES_CPU] / n->expected_gpus * gpus;
+        cpu = x < cpu ? x : cpu;
+        x = n->total.amount[RES_MEMORY] / n->expected_gpus * gpus;
+        memory = x < memory ? x : memory;
+    }
+    if (cpu == INT64_MAX)
+        return false;
+    *ret_cpu_milli = cpu - cpu / 20;
+    *ret_memory_bytes = memory - memory / 20;
+    return true;
+}

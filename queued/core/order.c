@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order.c - buckets of equal pending gangs and the choice of the next one.
+ *
+ * One pass over the buckets finds the best candidate of each tenant, one pass from the leaves of
+ * the tenant tree to its root compares children (parents come before children in the settings).
+ */
+#include "core/order.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include <utlist.h>
+
+bool order_is_before(const struct job *a, const struct job *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->submitted_at != b->submitted_at)
+        return a->submitted_at < b->submitted_at;
+    return a->id.v < b->id.v;
+}
+
+static struct bucket *bucket_of(struct state *s, const struct job *j)
+{
+    struct bucket_key key;
+    struct bucket *b = NULL;
+
+    memset(&key, 0, sizeof(key)); /* the padding is part of the hash */
+    key.tenant_ix = j->tenant_ix;
+    key.priority = j->priority;
+    key.demand = j->demand;
+    HASH_FIND(hh, s->buckets, &key, sizeof(key), b);
+    if (b)
+        return b;
+    b = xcalloc(1, sizeof(*b));
+    b->key = key;
+    HASH_ADD(hh, s->buckets, key, sizeof(b->key), b);
+    return b;
+}
+
+void order_add(struct state *s, struct job *j)
+{
+    struct bucket *b = bucket_of(s, j);
+    struct job *after = b->head;
+
+    if (!b->head || order_is_before(b->head->prev, j)) {
+        DL_APPEND(b->head, j); /* the common case: the youngest */
+    } else {
+        while (order_is_before(after, j))
+            after = after->next;
+        DL_PREPEND_ELEM(b->head, after, j);
+    }
+    b->n++;
+    j->bucket = b;
+    s->is_quiet = false;
+}
+
+void order_remove(struct state *s, struct job *j)
+{
+    struct bucket *b = j->bucket;
+
+    assert(b);
+    DL_DELETE(b->head, j);
+    j->prev = j->next = NULL;
+    j->bucket = NULL;
+    if (--b->n == 0) {
+        HASH_DELETE(hh, s->buckets, b);
+        free(b);
+    }
+}
+
+static uint64_t released_sum(const struct state *s, uint32_t tenant_ix)
+{
+    uint64_t sum = 0;
+
+    for (; tenant_ix != IX_NONE; tenant_ix = s->settings->tenants[tenant_ix].parent)
+        sum += s->tenants.v[tenant_ix].released_gen;
+    return sum;
+}
+
+/* Sum over the models that the gang may use; of all models when a role has no GPUs or any model. */
+static uint64_t freed_sum(const struct state *s, const struct demand *d)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        const struct demand_role *role = &d->roles[r];
+
+        if (role->each.amount[RES_GPUS] == 0 || role->n_models == 0)
+            return s->cluster.freed_any;
+        for (uint32_t i = 0; i < role->n_models; i++)
+            sum += role->models[i] < MODELS_MAX ? s->cluster.freed_gen[role->models[i]] : 0;
+    }
+    return sum;
+}
+
+void order_block(struct state *s, struct bucket *b, const char *code)
+{
+    b->is_blocked = true;
+    b->code = code;
+    b->seen_shape_gen = s->cluster.shape_gen;
+    b->seen_released_gen = released_sum(s, b->key.tenant_ix);
+    b->seen_freed_gen = freed_sum(s, b->key.demand);
+}
+
+bool order_is_awake(const struct state *s, const struct bucket *b)
+{
+    if (b->key.tenant_ix == IX_NONE)
+        return false; /* its tenant left the configuration */
+    if (!b->is_blocked)
+        return true;
+    return b->seen_shape_gen != s->cluster.shape_gen ||
+           b->seen_released_gen != released_sum(s, b->key.tenant_ix) ||
+           b->seen_freed_gen != freed_sum(s, b->key.demand);
+}
+
+/* First of the bucket whose back-off is over. */
+static struct job *eligible(const struct bucket *b, usec_t now)
+{
+    struct job *j;
+
+    DL_FOREACH (b->head, j)
+        if (j->not_before <= now)
+            return j;
+    return NULL;
+}
+
+/* Model that a candidate's GPUs are judged by, before it is placed: the first it may use. */
+static uint32_t judged_model(const struct state *s, const struct demand *d)
+{
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        const struct demand_role *role = &d->roles[r];
+
+        if (role->each.amount[RES_GPUS] == 0)
+            continue;
+        if (role->n_models)
+            return role->models[0] < MODELS_MAX ? role->models[0] : IX_NONE;
+        for (uint32_t m = 0; m < s->settings->n_models; m++)
+            if (s->cluster.model_gpus[m] > 0)
+                return m;
+    }
+    return IX_NONE;
+}
+
+struct standing {
+    bool is_over;    /* above its quota with the candidate */
+    uint64_t share;  /* dominant share with the candidate, parts per million */
+    uint32_t weight; /* 0: idle capacity only */
+};
+
+/* One that competes: a tenant with all below it, or the jobs of an inner tenant itself. */
+struct contender {
+    struct job *job;
+    uint32_t tenant;
+    bool is_own; /* the inner tenant's own jobs: one more child of it, with weight 1 */
+};
+
+static uint64_t used_by(const struct state *s, const struct contender *c, uint32_t model)
+{
+    uint64_t used = s->tenants.v[c->tenant].used[model];
+
+    for (uint32_t t = c->tenant + 1; c->is_own && t < s->settings->n_tenants; t++)
+        if (s->settings->tenants[t].parent == c->tenant)
+            used -= s->tenants.v[t].used[model];
+    return used;
+}
+
+static struct standing standing_of(const struct state *s, const struct contender *c)
+{
+    uint32_t model = judged_model(s, c->job->demand);
+    struct standing st = {.weight = c->is_own ? 1 : s->settings->tenants[c->tenant].weight};
+    uint32_t judge = IX_NONE;
+
+    for (uint32_t m = 0; m < s->settings->n_models; m++) {
+        uint64_t total = (uint64_t)s->cluster.model_gpus[m];
+        uint64_t gpus = used_by(s, c, m) + (m == model ? c->job->demand->gpus : 0);
+        uint64_t share = gpus ? gpus * 1000000 / (total ? total : 1) : 0;
+
+        st.share = share > st.share ? share : st.share;
+    }
+    if (model != IX_NONE) {
+        uint64_t quota = tenant_quota(&s->tenants, c->tenant, model, &judge);
+        uint64_t used = s->tenants.v[judge == IX_NONE ? c->tenant : judge].used[model];
+
+        st.is_over = used + c->job->demand->gpus > quota;
+    }
+    return st;
+}
+
+static bool goes_first(const struct state *s, const struct contender *a, const struct contender *b)
+{
+    struct standing x = standing_of(s, a), y = standing_of(s, b);
+    uint64_t left = x.share * y.weight, right = y.share * x.weight;
+
+    if (x.is_over != y.is_over)
+        return !x.is_over;
+    if ((x.weight == 0) != (y.weight == 0))
+        return x.weight != 0;
+    if (x.weight && left != right)
+        return left < right;
+    if (a->job->submitted_at != b->job->submitted_at)
+        return a->job->submitted_at < b->job->submitted_at;
+    return a->job->id.v < b->job->id.v;
+}
+
+struct job *order_next(const struct state *s, usec_t now)
+{
+    uint32_t n = s->settings->n_tenants;
+    struct contender *best = xcalloc(n + 1, sizeof(*best)); /* below each tenant; last: the root */
+    struct job *winner;
+
+    for (struct bucket *b = s->buckets; b; b = b->hh.next) {
+        struct job *j = order_is_awake(s, b) ? eligible(b, now) : NULL;
+
+        if (j && (!best[j->tenant_ix].job || order_is_before(j, best[j->tenant_ix].job)))
+            best[j->tenant_ix] = (struct contender){.job = j, .tenant = j->tenant_ix, .is_own = true};
+    }
+    for (uint32_t t = n; t-- > 0;) {
+        uint32_t parent = s->settings->tenants[t].parent;
+        struct contender *at = &best[parent == IX_NONE ? n : parent];
+        struct contender whole = {.job = best[t].job, .tenant = t};
+
+        if (whole.job && (!at->job || goes_first(s, &whole, at)))
+            *at = whole;
+    }
+    winner = best[n].job;
+    free(best);
+    return winner;
+}
