@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_lmdb.h - the store in LMDB: default durable mode, one commit a turn. */
+/* store_lmdb.h - the store in LMDB: default durable mode, one commit a turn.
+ *
+ * One store in a process, never used after fork(). Files of DIR: data.mdb, lock.mdb (LMDB's),
+ * lock (held by the daemon), ballast (deleted when space runs out).
+ */
 #ifndef QUEUED_STORE_STORE_LMDB_H
 #define QUEUED_STORE_STORE_LMDB_H
 
@@ -11,11 +15,17 @@
 
 struct store_lmdb;
 
+/* Every failed commit is for good, also MDB_MAP_FULL and a full disk, after which LMDB would go
+ * on: the state has the turn already and the disk has not, and only loading makes them one
+ * again. Space is watched before the turn (store_lmdb_is_low()), so that this is rare. */
 /* Open or make the store in dir (made with mode 0700 where missing; its parent must exist).
  * Takes the exclusive lock DIR/lock, refuses network file systems, makes the ballast file.
  * -1 with a text that says what to do: UNAVAILABLE locked by another daemon, DENIED read-only
  * or no permission, EXHAUSTED disk full, INVALID damaged or of a newer format (all: exit 73). */
 int store_lmdb_open(struct store_lmdb **ret, const char *dir, struct err *err);
+/* The same with a map of map_bytes (0: the default of 64 GiB, or what RLIMIT_AS allows). */
+int store_lmdb_open_sized(struct store_lmdb **ret, const char *dir, size_t map_bytes,
+                          struct err *err);
 void store_lmdb_close(struct store_lmdb *s);
 struct store_port store_lmdb_port(struct store_lmdb *s);
 /* Is the free space (disk and map) below the reserve? Cheap; called before turns. */

@@ -71,6 +71,11 @@ void store_key_u64(struct store_key *ret, uint64_t n)
     add_number(ret, n, 8);
 }
 
+uint64_t store_key_u64_of(struct store_bytes key)
+{
+    return store_key_number(key, 0, 8);
+}
+
 void store_key_text(struct store_key *ret, const char *text)
 {
     ret->len = 0;

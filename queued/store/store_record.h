@@ -80,6 +80,8 @@ const char *store_table_name(enum store_table t);
 struct store_bytes store_bytes_of(const struct store_key *k);
 void store_key_meta(struct store_key *ret);
 void store_key_u64(struct store_key *ret, uint64_t n); /* jobs, specs, notes */
+/* The number that a key begins with; at least 8 bytes. */
+uint64_t store_key_u64_of(struct store_bytes key);
 void store_key_text(struct store_key *ret, const char *text);
 void store_key_answer(struct store_key *ret, const struct answer *a);
 void store_key_attempt(struct store_key *ret, struct job_id job, uint32_t attempt);
