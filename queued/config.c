@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.c - the schema of the configuration file, and its reading but for the tenants.
+ *
+ * Tables of keys, one a section. A section that is given replaces its default as a whole. Keys of
+ * later versions are in the tables with the sentence that refuses them.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_read.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+enum { SOCKET_PATH_MAX = 107 };
+
+static const char *const role_words[] = {
+    [ROLE_VIEWER] = "viewer",
+    [ROLE_SUBMITTER] = "submitter",
+    [ROLE_TENANT_ADMIN] = "tenant-admin",
+    [ROLE_ADMIN] = "admin",
+};
+
+const char *config_role_word(enum config_role role)
+{
+    return role_words[role];
+}
+
+static bool is_endpoint(const char *s)
+{
+    if (strncmp(s, "ipc:///", 7) == 0)
+        return s[7] && strlen(s + 6) <= SOCKET_PATH_MAX;
+    return strncmp(s, "tcp://127.0.0.1:", 16) == 0 && s[16] >= '1' && s[16] <= '9' &&
+           strspn(s + 16, "0123456789") == strlen(s + 16) && strlen(s + 16) <= 5;
+}
+
+/* "" : the account of the pod that we run in. */
+static int read_kubeconfig(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (*s)
+        return config_read_path(at, out, err);
+    *(char *)out = '\0';
+    return 0;
+}
+
+/* ---- store, listen, kubernetes, insecureLoopback */
+
+static const struct yaml_field store_fields[] = {
+    {.key = "dir", .read = config_read_path, .offset = offsetof(struct config, store_dir)},
+    {.key = "etcd", .refusal = NOT_YET},
+};
+
+static int read_rpc(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config *c = out;
+
+    c->n_rpc = 0;
+    return config_read_list(
+        at,
+        &(struct text_list){.first = c->rpc[0],
+                            .size = sizeof(c->rpc[0]),
+                            .max = CONFIG_LISTEN_MAX,
+                            .n = &c->n_rpc,
+                            .is_good = is_endpoint,
+                            .form = "ipc:///PATH (at most 107 bytes) or tcp://127.0.0.1:PORT"},
+        err);
+}
+
+static const struct yaml_field listen_fields[] = {
+    {.key = "rpc", .read = read_rpc},
+    {.key = "http", .refusal = NOT_YET},
+};
+
+static int read_namespaces(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config *c = out;
+
+    return config_read_list(at,
+                            &(struct text_list){.first = c->namespaces[0],
+                                                .size = sizeof(c->namespaces[0]),
+                                                .max = ARRAY_LEN(c->namespaces),
+                                                .n = &c->n_namespaces,
+                                                .is_good = is_label,
+                                                .form = "a namespace (a DNS label)"},
+                            err);
+}
+
+static const struct yaml_field kubernetes_fields[] = {
+    {.key = "kubeconfig", .read = read_kubeconfig, .offset = offsetof(struct config, kubeconfig)},
+    {.key = "namespaces", .read = read_namespaces},
+    {.key = "bindMode", .refusal = NOT_YET},
+    {.key = "events", .refusal = NOT_YET},
+};
+
+static const struct yaml_field loopback_fields[] = {
+    {.key = "user",
+     .read = config_read_user,
+     .offset = offsetof(struct config, insecure_loopback_user)},
+};
+
+static int read_store(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, store_fields, ARRAY_LEN(store_fields), false, r->c, err);
+}
+
+static int read_listen(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, listen_fields, ARRAY_LEN(listen_fields), false, r->c, err);
+}
+
+static int read_kubernetes(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, kubernetes_fields, ARRAY_LEN(kubernetes_fields), false, r->c, err);
+}
+
+static int read_loopback(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, loopback_fields, ARRAY_LEN(loopback_fields), false, r->c, err);
+}
+
+/* ---- top */
+
+static int read_node_lost(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return config_read_duration(at, &r->c->settings.node_lost_us, err);
+}
+
+static int read_simulation(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return config_read_bool(at, &r->c->settings.allow_simulation, err);
+}
+
+static const struct yaml_field preemption_fields[] = {
+    {.key = "graceCap",
+     .read = config_read_duration,
+     .offset = offsetof(struct config, settings.grace_cap_us)},
+    {.key = "minRuntime", .refusal = NOT_YET},
+};
+
+static int read_preemption(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, preemption_fields, ARRAY_LEN(preemption_fields), false, r->c, err);
+}
+
+static int keep_tenants(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    (void)err; /* read later */
+    r->tenants = at->node;
+    return 0;
+}
+
+static int keep_users(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    (void)err; /* read later */
+    r->users = at->node;
+    return 0;
+}
+
+static const struct yaml_field top_fields[] = {
+    {.key = "store", .read = read_store},
+    {.key = "listen", .read = read_listen},
+    {.key = "kubernetes", .read = read_kubernetes},
+    {.key = "levels", .read = config_read_levels},
+    {.key = "models", .read = config_read_models},
+    {.key = "resources", .read = config_read_aliases},
+    {.key = "classes", .read = config_read_classes},
+    {.key = "nodeLostTimeout", .read = read_node_lost},
+    {.key = "preemption", .read = read_preemption},
+    {.key = "allowSimulation", .read = read_simulation},
+    {.key = "insecureLoopback", .read = read_loopback},
+    {.key = "tenants", .read = keep_tenants},
+    {.key = "users", .read = keep_users},
+    {.key = "weights", .refusal = NOT_YET},
+    {.key = "fairShare", .refusal = NOT_YET},
+    {.key = "pools", .refusal = NOT_YET},
+};
+
+/* ---- users, after the tenants that they name */
+
+static int read_role(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_user *u = out;
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(role_words); i++) {
+        if (strcmp(s, role_words[i]) == 0) {
+            u->role = (enum config_role)i;
+            return 0;
+        }
+    }
+    return yaml_fail(at, err, "\"%.40s\" is no role; use viewer, submitter, tenant-admin or admin",
+                     s);
+}
+
+static int read_user_tenants(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_user *u = out;
+
+    u->tenants = xcalloc(at->node->n + 1, sizeof(*u->tenants));
+    return config_read_list(at,
+                            &(struct text_list){.first = u->tenants[0],
+                                                .size = sizeof(u->tenants[0]),
+                                                .max = TENANTS_MAX,
+                                                .n = &u->n_tenants,
+                                                .form = "the path of a tenant"},
+                            err);
+}
+
+static const struct yaml_field user_fields[] = {
+    {.key = "name",
+     .read = config_read_user,
+     .offset = offsetof(struct config_user, name),
+     .is_required = true},
+    {.key = "tenants", .read = read_user_tenants},
+    {.key = "role", .read = read_role, .is_required = true},
+};
+
+static int read_user(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct config *c = out;
+    struct config_user *u = &c->users[c->n_users];
+
+    (void)key;    /* a list has none */
+    c->n_users++; /* before anything fails, so that config_destroy() sees it */
+    if (yaml_walk(at, user_fields, ARRAY_LEN(user_fields), false, u, err))
+        return -1;
+    for (uint32_t i = 0; i + 1 < c->n_users; i++)
+        if (strcmp(c->users[i].name, u->name) == 0)
+            return yaml_fail(at, err, "user \"%s\" is there already; join the two entries",
+                             u->name);
+    for (uint32_t i = 0; i < u->n_tenants; i++)
+        if (settings_tenant(&c->settings, u->tenants[i]) == IX_NONE)
+            return yaml_fail(at, err,
+                             "user \"%s\": there is no tenant \"%s\"; add it or correct the path",
+                             u->name, u->tenants[i]);
+    return 0;
+}
+
+static int read_users(struct config_reading *r, struct err *err)
+{
+    struct yaml_at at = {r->doc, r->users, "users"};
+
+    if (!r->users)
+        return 0;
+    if (at.node->kind != YAML_LIST)
+        return yaml_fail(&at, err, "expected a list of users");
+    if (at.node->n > CONFIG_USERS_MAX)
+        return yaml_fail(&at, err, "at most %d users", CONFIG_USERS_MAX);
+    r->c->users = xcalloc(at.node->n + 1, sizeof(*r->c->users));
+    return yaml_each(&at, read_user, r->c, err);
+}
+
+/* ---- the whole */
+
+static const struct config_section own_sections[] = {
+    {"", top_fields, ARRAY_LEN(top_fields)},
+    {"store", store_fields, ARRAY_LEN(store_fields)},
+    {"listen", listen_fields, ARRAY_LEN(listen_fields)},
+    {"kubernetes", kubernetes_fields, ARRAY_LEN(kubernetes_fields)},
+    {"preemption", preemption_fields, ARRAY_LEN(preemption_fields)},
+    {"insecureLoopback", loopback_fields, ARRAY_LEN(loopback_fields)},
+    {"users[]", user_fields, ARRAY_LEN(user_fields)},
+    {NULL, NULL, 0},
+};
+
+bool config_key(size_t i, char *buf, size_t size, bool *ret_is_refused)
+{
+    const struct config_section *const parts[] = {own_sections, config_level_sections,
+                                                  config_name_sections, config_tenant_sections};
+
+    for (size_t p = 0; p < ARRAY_LEN(parts); p++) {
+        for (const struct config_section *s = parts[p]; s->path; s++) {
+            if (i < s->n) {
+                (void)snprintf(buf, size, "%s%s%s", s->path, *s->path ? "." : "", s->fields[i].key);
+                *ret_is_refused = s->fields[i].refusal != NULL;
+                return true;
+            }
+            i -= s->n;
+        }
+    }
+    return false;
+}
+
+static int check_whole(const struct config_reading *r, struct err *err)
+{
+    const struct config *c = r->c;
+    struct yaml_at at = {r->doc, r->doc->roots[0], "listen.rpc"};
+
+    if (c->n_rpc == 0)
+        return yaml_fail(&at, err, "needs at least one address");
+    for (uint32_t i = 0; i < c->n_rpc; i++)
+        if (strncmp(c->rpc[i], "tcp:", 4) == 0 && !*c->insecure_loopback_user)
+            return yaml_fail(
+                &at, err,
+                "%s tells nobody's name; set insecureLoopback: {user: NAME} for tests, or use "
+                "ipc:///PATH",
+                c->rpc[i]);
+    return 0;
+}
+
+static struct config *config_new(void)
+{
+    struct config *c = xcalloc(1, sizeof(*c));
+
+    settings_defaults(&c->settings);
+    (void)str_copy(c->store_dir, sizeof(c->store_dir), "/var/lib/queued");
+    (void)str_copy(c->rpc[0], sizeof(c->rpc[0]), "ipc:///run/queued/queued.sock");
+    c->n_rpc = 1;
+    return c;
+}
+
+int config_load(struct config **ret, const char *path, struct err *err)
+{
+    struct config_reading r = {.c = config_new()};
+    struct yaml_doc *doc = NULL;
+    struct yaml_at at = {0};
+    int rc = -1;
+
+    if (yaml_parse_file(&doc, path, err))
+        goto out;
+    r.doc = doc;
+    if (doc->n != 1) {
+        err_set(err, ERR_INVALID, "%s: expected one YAML document, found %zu", path, doc->n);
+        goto out;
+    }
+    at = (struct yaml_at){doc, doc->roots[0], ""};
+    if (yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), false, &r, err))
+        goto out;
+    if (config_read_tenants(&r, err) || read_users(&r, err) || check_whole(&r, err))
+        goto out;
+    *ret = r.c;
+    r.c = NULL;
+    rc = 0;
+
+out:
+    yaml_destroy(doc);
+    config_destroy(r.c);
+    return rc;
+}
+
+void config_destroy(struct config *c)
+{
+    if (!c)
+        return;
+    for (uint32_t i = 0; i < c->n_users; i++)
+        free(c->users[i].tenants);
+    free(c->users);
+    free(c->settings.tenants);
+    free(c);
+}
+
+const struct config_user *config_user(const struct config *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->n_users; i++)
+        if (strcmp(c->users[i].name, name) == 0)
+            return &c->users[i];
+    return NULL;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_config.c - the configuration file: what is read, what is refused and with which words, that
+ * what is printed is read back, and that the manual page names the same keys as the schema.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+#include "config_read.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+#define MINUTE_US (60 * USEC_PER_SEC)
+
+/* config_load() of a text. */
+static int load(struct config **ret, const char *text, struct err *err)
+{
+    char path[] = "/tmp/queued-config-XXXXXX";
+    int fd = mkstemp(path);
+    int rc;
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    rc = config_load(ret, path, err);
+    unlink(path);
+    return rc;
+}
+
+static struct config *must_load(const char *text)
+{
+    struct config *c = NULL;
+    struct err err = {0};
+
+    if (load(&c, text, &err))
+        fail_msg("%s", err.text);
+    return c;
+}
+
+static const char full[] =
+    "store: {dir: /srv/queued}\n"
+    "listen: {rpc: [\"ipc:///run/q.sock\", tcp://127.0.0.1:7000]}\n"
+    "insecureLoopback: {user: alice}\n"
+    "kubernetes: {kubeconfig: /etc/kubeconfig, namespaces: [vision, foundation]}\n"
+    "levels:\n"
+    "- name: fabric\n"
+    "  levels: [{name: block, labels: [gang.queued/block]}, {name: rack, labels: [a/rack, b/rack], "
+    "cost: 7}]\n"
+    "tenants:\n"
+    "- {name: vision, quota: {H100: 64}, limit: {H100: 96, A100: 0}, weight: 2, namespaces: "
+    "[vision],\n"
+    "   tolerations: [\"*\"], maxRuntime: 24h, userLimits: {pending: 1000}}\n"
+    "- name: foundation\n"
+    "  quota: {H100: 1024}\n"
+    "  namespaces: [foundation]\n"
+    "  children: [{name: pretrain, weight: 3, children: [{name: moe}]}, {name: eval, maxRuntime: "
+    "1h30m}]\n"
+    "models: {H100: [NVIDIA-H100-80GB-HBM3], A100: [NVIDIA-A100-SXM4-80GB, A100-B]}\n"
+    "resources: {rdma: [rdma/hca, nvidia.com/mlnxnics]}\n"
+    "classes: {low: 100, normal: 500, high: {value: 800, kubernetes: gang-high}}\n"
+    "nodeLostTimeout: 90s\n"
+    "preemption: {graceCap: 20m}\n"
+    "allowSimulation: true\n"
+    "users: [{name: alice, tenants: [vision, foundation/pretrain], role: tenant-admin}, {name: "
+    "bob, role: viewer}]\n";
+
+static void an_empty_file_gives_the_defaults(void **state)
+{
+    struct config *c = must_load("{}\n");
+
+    (void)state;
+    assert_string_equal(c->store_dir, "/var/lib/queued");
+    assert_int_equal(c->n_rpc, 1);
+    assert_string_equal(c->rpc[0], "ipc:///run/queued/queued.sock");
+    assert_string_equal(c->kubeconfig, "");
+    assert_int_equal(c->settings.n_hierarchies, 2);
+    assert_int_equal(c->settings.n_tenants, 0);
+    assert_int_equal(c->settings.node_lost_us, 5 * MINUTE_US);
+    assert_true(settings_class(&c->settings, "normal") != IX_NONE);
+    assert_false(c->settings.allow_simulation);
+    config_destroy(c);
+}
+
+static void all_keys_arrive(void **state)
+{
+    struct config *c = must_load(full);
+    const struct settings *s = &c->settings;
+    const struct config_user *u;
+
+    (void)state;
+    assert_string_equal(c->store_dir, "/srv/queued");
+    assert_int_equal(c->n_rpc, 2);
+    assert_string_equal(c->rpc[1], "tcp://127.0.0.1:7000");
+    assert_string_equal(c->insecure_loopback_user, "alice");
+    assert_string_equal(c->kubeconfig, "/etc/kubeconfig");
+    assert_int_equal(c->n_namespaces, 2);
+    assert_string_equal(c->namespaces[1], "foundation");
+    assert_int_equal(s->n_hierarchies, 1);
+    assert_int_equal(s->hierarchies[0].n_levels, 2);
+    assert_int_equal(s->hierarchies[0].levels[0].cost, 2000); /* of the default level block */
+    assert_int_equal(s->hierarchies[0].levels[1].cost, 7);
+    assert_string_equal(s->hierarchies[0].levels[1].labels[1], "b/rack");
+    assert_int_equal(s->n_models, 2);
+    assert_int_equal(settings_product(s, "A100-B"), 1);
+    assert_int_equal(c->n_aliases, 1);
+    assert_string_equal(c->aliases[0].resources[1], "nvidia.com/mlnxnics");
+    assert_int_equal(s->n_classes, 3);
+    assert_string_equal(s->classes[2].kubernetes, "gang-high");
+    assert_int_equal(s->node_lost_us, 90 * USEC_PER_SEC);
+    assert_int_equal(s->grace_cap_us, 20 * MINUTE_US);
+    assert_true(s->allow_simulation);
+    u = config_user(c, "alice");
+    assert_non_null(u);
+    assert_int_equal(u->role, ROLE_TENANT_ADMIN);
+    assert_string_equal(u->tenants[1], "foundation/pretrain");
+    assert_int_equal(config_user(c, "bob")->n_tenants, 0);
+    assert_null(config_user(c, "carol"));
+    config_destroy(c);
+}
+
+static void tenants_are_paths_with_parents_before_children(void **state)
+{
+    struct config *c = must_load(full);
+    const struct settings *s = &c->settings;
+    uint32_t moe = settings_tenant(s, "foundation/pretrain/moe");
+    uint32_t eval = settings_tenant(s, "foundation/eval");
+    uint32_t vision = settings_tenant(s, "vision");
+
+    (void)state;
+    assert_int_equal(s->n_tenants, 5);
+    assert_true(moe != IX_NONE && eval != IX_NONE && vision != IX_NONE);
+    for (uint32_t i = 0; i < s->n_tenants; i++)
+        assert_true(s->tenants[i].parent == IX_NONE || s->tenants[i].parent < i);
+    assert_int_equal(s->tenants[moe].parent, settings_tenant(s, "foundation/pretrain"));
+    assert_int_equal(s->tenants[moe].weight, 1);
+    assert_int_equal(s->tenants[moe].quota.gpus[0], -1);
+    assert_string_equal(settings_namespace(s, moe), "foundation");
+    assert_int_equal(settings_max_runtime(s, eval), 90 * MINUTE_US);
+    assert_int_equal(s->tenants[vision].limit.gpus[0], 96);
+    assert_int_equal(s->tenants[vision].limit.gpus[1], 0);
+    assert_int_equal(s->tenants[vision].quota.gpus[1], -1);
+    assert_int_equal(s->tenants[vision].max_pending, 1000);
+    assert_string_equal(s->tenants[vision].tolerations[0], "*");
+    config_destroy(c);
+}
+
+static char *print(const struct config *c)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+
+    config_print(c, f);
+    fclose(f);
+    return text;
+}
+
+static void what_is_printed_is_read_back(void **state)
+{
+    static const char *const files[] = {full, "{}\n"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct config *c = must_load(files[i]);
+        char *first = print(c);
+        struct config *again = must_load(first);
+        char *second = print(again);
+
+        assert_string_equal(first, second);
+        assert_int_equal(again->settings.n_tenants, c->settings.n_tenants);
+        config_destroy(c);
+        config_destroy(again);
+        free(first);
+        free(second);
+    }
+}
+
+static const struct {
+    const char *file;
+    const char *text; /* a part of the error, with place and path */
+} bad[] = {
+    {"stroe: {}\n", ":1:1: stroe: unknown key; did you mean store?"},
+    {"store: {dir: /a}\nstore: {dir: /b}\n", ":2:1: "},
+    {"store: {etcd: [a]}\n", ":1:9: store.etcd: is not acted on by this version; remove it"},
+    {"weights: {topology: 0.8}\n", ":1:1: weights: is not acted on"},
+    {"fairShare: {}\n", "fairShare: is not acted on"},
+    {"pools: []\n", "pools: is not acted on"},
+    {"preemption: {minRuntime: 10m}\n", "preemption.minRuntime: is not acted on"},
+    {"kubernetes: {bindMode: bind}\n", "kubernetes.bindMode: is not acted on"},
+    {"listen: {http: \"127.0.0.1:9180\"}\n", "listen.http: is not acted on"},
+    {"listen: {rpc: []}\n", "listen.rpc: needs at least one address"},
+    {"listen: {rpc: [tcp://0.0.0.0:1]}\n", "listen.rpc[0]: \"tcp://0.0.0.0:1\" is not ipc:///PATH"},
+    {"listen: {rpc: [tcp://127.0.0.1:7]}\n", "set insecureLoopback: {user: NAME}"},
+    {"store: {dir: here}\n", ":1:14: store.dir: \"here\" is not an absolute path"},
+    {"levels: []\n", "levels: expected a list of hierarchies"},
+    {"levels: [{name: a, levels: [{name: host, labels: [x]}]}]\n", "has a meaning of its own"},
+    {"levels: [{name: a, levels: [{name: r, labels: [x]}, {name: r, labels: [y]}]}]\n",
+     "levels[0].levels[1]: there is a level \"r\" already"},
+    {"levels: [{name: a, levels: [{name: r}]}]\n", "\"labels\" is missing"},
+    {"levels: [{name: a, levels: [{name: r, labels: []}]}]\n", "needs at least one label key"},
+    {"models: {cpu: [x]}\n", "is not a model name"},
+    {"models: {A: [x], B: [x]}\n", "models.B: product \"x\" belongs to A already"},
+    {"classes: {low: 1}\n", "classes: \"normal\" is missing"},
+    {"classes: {normal: high}\n", "classes.normal: "},
+    {"nodeLostTimeout: 300\n", ":1:18: nodeLostTimeout: "},
+    {"nodeLostTimeout: 10ms\n", "must be at least 1s"},
+    {"allowSimulation: yes\n", "expected true or false"},
+    {"tenants: [{quota: {H100: 1}}]\n", "tenants[0]: \"name\" is missing; add it"},
+    {"tenants: [{name: Vision}]\n", "tenants[0].name: \"Vision\" is not a DNS label"},
+    {"tenants: [{name: a}, {name: a}]\n", ":1:22: tenants[1]: there is a tenant \"a\" already"},
+    {"tenants: [{name: a, namespaces: [n]}, {name: b, namespaces: [m, n]}]\n",
+     "tenants[1]: namespace \"n\" belongs to tenant \"a\" already"},
+    {"tenants: [{name: a, quota: {H900: 1}}]\n", "tenants[0].quota.H900: \"H900\" is not a model"},
+    {"tenants: [{name: a, quota: {cpu: 1}}]\n", "tenants[0].quota.cpu: is not acted on"},
+    {"tenants: [{name: a, quota: {H100: -1}}]\n", "tenants[0].quota.H100: "},
+    {"tenants: [{name: a, quota: {H100: 0x10}}]\n", "tenants[0].quota.H100: "},
+    {"tenants: [{name: a, lendable: {}}]\n", "tenants[0].lendable: is not acted on"},
+    {"tenants: [{name: a, serviceAccounts: []}]\n", "serviceAccounts: is not acted on"},
+    {"tenants: [{name: a, userLimits: {running: {}}}]\n", "userLimits.running: is not acted on"},
+    {"tenants: [{name: a, children: [{name: b, wieght: 1}]}]\n",
+     "tenants[0].children[0].wieght: unknown key; did you mean weight?"},
+    {"users: [{name: a}]\n", "users[0]: \"role\" is missing"},
+    {"users: [{name: a, role: king}]\n", "users[0].role: \"king\" is no role"},
+    {"users: [{name: a, role: viewer, tenants: [b]}]\n", "there is no tenant \"b\""},
+    {"users: [{name: a, role: viewer}, {name: a, role: admin}]\n", "user \"a\" is there already"},
+    {"{}\n---\n{}\n", "expected one YAML document, found 2"},
+    {"- a\n", ":1:1: expected a map"},
+};
+
+static void faults_are_refused_with_place_and_path(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct config *c = NULL;
+        struct err err = {0};
+
+        if (load(&c, bad[i].file, &err) == 0)
+            fail_msg("accepted: %s", bad[i].file);
+        assert_null(c);
+        assert_int_equal(err.code, ERR_INVALID);
+        if (!strstr(err.text, bad[i].text))
+            fail_msg("%s\n  wanted: %s\n  got:    %s", bad[i].file, bad[i].text, err.text);
+    }
+}
+
+static void a_deep_tree_of_tenants_is_refused(void **state)
+{
+    struct str text = {0};
+    struct config *c = NULL;
+    struct err err = {0};
+
+    (void)state;
+    str_add(&text, "tenants: ");
+    for (int i = 0; i <= TENANT_DEPTH_MAX; i++)
+        str_addf(&text, "[{name: t%d, children: ", i);
+    str_add(&text, "[]");
+    for (int i = 0; i <= TENANT_DEPTH_MAX; i++)
+        str_add(&text, "}]");
+    assert_int_equal(load(&c, str_text(&text), &err), -1);
+    assert_non_null(strstr(err.text, "nested at most 8 deep"));
+    str_fini(&text);
+}
+
+static void a_missing_file_is_named(void **state)
+{
+    struct config *c = NULL;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(config_load(&c, "/nonexistent/queued.yaml", &err), -1);
+    assert_non_null(strstr(err.text, "/nonexistent/queued.yaml"));
+}
+
+/* The source of the page; tests run in the root of the tree. */
+static char *manual(void)
+{
+    struct str text = {0};
+    char buf[4096];
+    size_t n;
+    FILE *f = fopen("docs/man/queued.conf.5.scd", "r");
+
+    assert_non_null(f);
+    while ((n = fread(buf, 1, sizeof(buf), f)) > 0)
+        str_add_bytes(&text, buf, n);
+    fclose(f);
+    return str_take(&text);
+}
+
+static void the_manual_names_each_key_of_the_schema(void **state)
+{
+    char *page = manual();
+    char key[128];
+    bool is_refused;
+    size_t i;
+
+    (void)state;
+    for (i = 0; config_key(i, key, sizeof(key), &is_refused); i++) {
+        char *wanted = xasprintf(is_refused ? "\n- %s\n" : "\n*%s*", key);
+
+        if (!strstr(page, wanted))
+            fail_msg("docs/man/queued.conf.5.scd lacks %s", wanted);
+        free(wanted);
+    }
+    assert_true(i > 40);
+    free(page);
+}
+
+static void the_schema_has_each_key_of_the_manual(void **state)
+{
+    char *page = manual();
+    char *save = NULL;
+
+    (void)state;
+    for (char *line = strtok_r(page, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char want[128], key[128];
+        bool is_refused, is_known = false;
+
+        if (sscanf(line, "*%127[^* ]*", want) != 1 || strcmp(want, "queued") == 0)
+            continue; /* the page it refers to is no key */
+        for (size_t i = 0; !is_known && config_key(i, key, sizeof(key), &is_refused); i++)
+            is_known = !is_refused && strcmp(key, want) == 0;
+        if (!is_known)
+            fail_msg("docs/man/queued.conf.5.scd: %s is not accepted", want);
+    }
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_file_gives_the_defaults),
+        cmocka_unit_test(all_keys_arrive),
+        cmocka_unit_test(tenants_are_paths_with_parents_before_children),
+        cmocka_unit_test(what_is_printed_is_read_back),
+        cmocka_unit_test(faults_are_refused_with_place_and_path),
+        cmocka_unit_test(a_deep_tree_of_tenants_is_refused),
+        cmocka_unit_test(a_missing_file_is_named),
+        cmocka_unit_test(the_manual_names_each_key_of_the_schema),
+        cmocka_unit_test(the_schema_has_each_key_of_the_manual),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
