@@ -265,21 +265,18 @@ static void dump_attempt(struct str *b, struct store_bytes key, const ProtobufCM
     if (key.len >= 12)
         add_int(b, "attempt", (int64_t)store_key_number(key, 8, 4));
     add_text(b, "name", r->name);
-    add_text(b, "namespace", r->namespace_);
     add_text(b, "tenant", r->tenant);
     add_text(b, "user", r->user);
     add_int(b, "gpus", (int64_t)r->gpus);
-    add_strings(b, "models", r->models, r->n_models);
+    add_text(b, "model", r->model);
     add_int(b, "pods", r->pods);
     add_int(b, "nodes", r->nodes);
     add_nonzero(b, "decided_at", r->decided_at);
     add_nonzero(b, "running_at", r->running_at);
     add_nonzero(b, "ended_at", r->ended_at);
     add_state(b, "state", r->state);
-    add_state(b, "outcome", r->outcome);
     add_int(b, "exit_code", r->exit_code);
-    add_text(b, "reason", r->reason_code);
-    add_text(b, "reason_text", r->reason_text);
+    add_text(b, "reason", r->reason);
 }
 
 static void dump_meta(struct str *b, struct store_bytes key, const ProtobufCMessage *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_job.c - jobs and attempts between memory and record.
+/* store_job.c - jobs between memory and record.
  *
  * Members keep their host by name and their rank; phases and uids are learned again from the
  * cluster. A run of members on one host names it once.
@@ -113,62 +113,6 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     make_times(r, j);
     make_roles(r, j, s->settings, a);
     make_members(r, j, &s->cluster, a);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static uint32_t distinct_nodes(const struct job *j)
-{
-    uint32_t *ix, n = 0;
-
-    if (j->n_members == 0)
-        return 0;
-    ix = xmalloc(j->n_members * sizeof(*ix));
-    for (uint32_t i = 0; i < j->n_members; i++)
-        ix[i] = j->members[i].node_ix;
-    qsort(ix, j->n_members, sizeof(*ix), by_number);
-    for (uint32_t i = 0; i < j->n_members; i++)
-        n += i == 0 || ix[i] != ix[i - 1];
-    free(ix);
-    return n;
-}
-
-static void make_models(Queued__Record__AttemptRecord *r, const struct job *j,
-                        const struct settings *settings, struct arena *a)
-{
-    r->models = arena_alloc(a, JOB_ROLES_MAX * sizeof(*r->models));
-    for (uint32_t i = 0; j->demand && i < j->demand->n_roles; i++) {
-        char *model = model_name(settings, j->models[i]);
-
-        if (model)
-            r->models[r->n_models++] = model;
-    }
-}
-
-void store_make_attempt(Queued__Record__AttemptRecord *r, const struct job *j,
-                        const struct state *s, struct arena *a)
-{
-    r->name = store_text(j->name);
-    r->namespace_ = store_text(j->ns);
-    r->tenant = store_text(j->tenant);
-    r->user = store_text(j->user);
-    PACK(r, gpus, j->charged_gpus ? j->charged_gpus : j->demand ? j->demand->gpus : 0);
-    make_models(r, j, s->settings, a);
-    PACK(r, pods, j->demand ? j->demand->pods : j->n_members);
-    PACK(r, nodes, distinct_nodes(j));
-    PACK(r, decided_at, j->attempt_at);
-    PACK(r, running_at, j->running_at);
-    PACK(r, ended_at, s->now);
-    PACK(r, state, j->state);
-    PACK(r, outcome, j->outcome);
-    PACK_ALWAYS(r, exit_code, j->exit_code);
-    r->reason_code = store_text(j->reason.code);
-    r->reason_text = store_text(j->reason.text);
 }
 
 /* ---- from the record */

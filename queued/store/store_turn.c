@@ -146,16 +146,25 @@ static void put_note(struct writer *w, const struct job_note *n)
     put(w, STORE_NOTES, &key, &r.base);
 }
 
-static void put_attempt(struct writer *w, struct job_id id)
+static void put_attempt(struct writer *w, const struct attempt_row *row)
 {
-    const struct job *j = state_job(w->s, id);
     Queued__Record__AttemptRecord r = QUEUED__RECORD__ATTEMPT_RECORD__INIT;
     struct store_key key;
 
-    if (!j)
-        return;
-    store_make_attempt(&r, j, w->s, &w->scratch);
-    store_key_attempt(&key, id, j->attempt);
+    r.name = store_text(row->name);
+    r.tenant = store_text(row->tenant);
+    r.user = store_text(row->user);
+    PACK(&r, gpus, row->gpus);
+    r.model = store_text(row->model);
+    PACK(&r, pods, row->pods);
+    PACK(&r, nodes, row->nodes);
+    PACK(&r, decided_at, row->decided_at);
+    PACK(&r, running_at, row->running_at);
+    PACK(&r, ended_at, row->ended_at);
+    PACK(&r, state, row->state);
+    PACK_ALWAYS(&r, exit_code, row->exit_code);
+    r.reason = store_text(row->reason);
+    store_key_attempt(&key, row->job, row->attempt);
     put(w, STORE_ATTEMPTS, &key, &r.base);
 }
 
@@ -224,7 +233,7 @@ static void put_other(struct writer *w, const struct effect *f)
         put_note(w, f->u.note);
         return;
     case EFFECT_SAVE_ATTEMPT:
-        put_attempt(w, f->job);
+        put_attempt(w, f->u.attempt);
         return;
     case EFFECT_DROP_JOB:
         drop_job(w, f->job);
