@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_doc.c - a spec of the wire as the canonical job file, for --print-spec, describe --spec and
+ * the "spec" of JSON.
+ */
+#include "spec_doc.h"
+
+#include "queued.h"
+#include "util/parse.h"
+
+static void put_texts(struct arena *a, struct document *map, const char *key, char *const *v,
+                      size_t n)
+{
+    struct document *list;
+
+    if (n == 0)
+        return;
+    list = document_put_list(a, map, key);
+    for (size_t i = 0; i < n; i++)
+        document_add(a, list, document_text(a, v[i]));
+}
+
+static void put_pairs(struct arena *a, struct document *map, const char *key,
+                      Queued__V1__Pair *const *v, size_t n)
+{
+    struct document *pairs;
+
+    if (n == 0)
+        return;
+    pairs = document_put_map(a, map, key);
+    for (size_t i = 0; i < n; i++)
+        document_put(a, pairs, v[i]->key, document_text(a, v[i]->value ? v[i]->value : ""));
+}
+
+static void put_duration(struct arena *a, struct document *map, const char *key, bool has,
+                         uint64_t usec)
+{
+    char buf[FORMAT_MAX];
+
+    if (has && usec <= INT64_MAX)
+        document_put_text(a, map, key, arena_strdup(a, format_duration_exact(buf, (usec_t)usec)));
+}
+
+static void put_bytes(struct arena *a, struct document *map, const char *key, bool has, int64_t v)
+{
+    char buf[FORMAT_MAX];
+
+    if (has)
+        document_put_text(a, map, key, arena_strdup(a, format_bytes(buf, v)));
+}
+
+static void put_nonempty(struct arena *a, struct document *map, const char *key,
+                         struct document *child)
+{
+    if (!document_is_empty(child))
+        document_put(a, map, key, child);
+}
+
+static struct document *resources(struct arena *a, const Queued__V1__Role *r)
+{
+    struct document *d = document_map(a);
+    char buf[FORMAT_MAX];
+
+    if (r->has_gpus)
+        document_put_int(a, d, "gpus", r->gpus);
+    if (r->n_gpu_models == 1)
+        document_put_text(a, d, "gpuModel", r->gpu_models[0]);
+    else
+        put_texts(a, d, "gpuModel", r->gpu_models, r->n_gpu_models);
+    if (r->has_cpu_milli)
+        document_put_text(a, d, "cpu", arena_strdup(a, format_cpu(buf, r->cpu_milli)));
+    put_bytes(a, d, "memory", r->has_memory_bytes, r->memory_bytes);
+    put_bytes(a, d, "shm", r->has_shm_bytes, r->shm_bytes);
+    if (r->n_extended) {
+        struct document *extended = document_put_map(a, d, "extended");
+
+        for (size_t i = 0; i < r->n_extended; i++)
+            document_put_int(a, extended, r->extended[i]->name, r->extended[i]->amount);
+    }
+    return d;
+}
+
+static struct document *volume(struct arena *a, const Queued__V1__Volume *v)
+{
+    struct document *d = document_map(a), *source;
+
+    document_put_text(a, d, "name", v->name);
+    if (v->kind == QUEUED__V1__VOLUME_KIND__VOLUME_PVC)
+        document_put_text(a, d, "pvc", v->source);
+    if (v->kind == QUEUED__V1__VOLUME_KIND__VOLUME_CONFIG_MAP)
+        document_put_text(a, d, "configMap", v->source);
+    if (v->kind == QUEUED__V1__VOLUME_KIND__VOLUME_SECRET)
+        document_put_text(a, d, "secret", v->source);
+    if (v->kind == QUEUED__V1__VOLUME_KIND__VOLUME_EMPTY_DIR) {
+        source = document_put_map(a, d, "emptyDir");
+        put_bytes(a, source, "sizeLimit", v->has_size_bytes && v->size_bytes > 0, v->size_bytes);
+    }
+    if (v->kind == QUEUED__V1__VOLUME_KIND__VOLUME_NFS) {
+        source = document_put_map(a, d, "nfs");
+        document_put_text(a, source, "server", v->source);
+        document_put_text(a, source, "path", v->path);
+    }
+    document_put_text(a, d, "mountPath", v->mount_path);
+    if (v->has_read_only && v->read_only)
+        document_put_bool(a, d, "readOnly", true);
+    return d;
+}
+
+static struct document *placement(struct arena *a, const Queued__V1__Role *r)
+{
+    struct document *d = document_map(a), *list = document_list(a);
+
+    put_pairs(a, d, "nodeSelector", r->node_selector, r->n_node_selector);
+    for (size_t i = 0; i < r->n_tolerations; i++) {
+        struct document *t = document_map(a);
+
+        document_put_text(a, t, "key", r->tolerations[i]->key);
+        document_put_text(a, t, "operator", r->tolerations[i]->operator_);
+        document_put_text(a, t, "value", r->tolerations[i]->value);
+        document_put_text(a, t, "effect", r->tolerations[i]->effect);
+        document_add(a, list, t);
+    }
+    put_nonempty(a, d, "tolerations", list);
+    return d;
+}
+
+static struct document *role(struct arena *a, const Queued__V1__Role *r)
+{
+    struct document *d = document_map(a), *env = document_list(a), *volumes = document_list(a);
+
+    document_put_text(a, d, "name", r->name);
+    if (r->has_replicas)
+        document_put_int(a, d, "replicas", r->replicas);
+    document_put_text(a, d, "image", r->image);
+    put_texts(a, d, "command", r->command, r->n_command);
+    put_texts(a, d, "args", r->args, r->n_args);
+    document_put_text(a, d, "workingDir", r->working_dir);
+    for (size_t i = 0; i < r->n_env; i++) {
+        struct document *e = document_map(a);
+
+        document_put_text(a, e, "name", r->env[i]->key);
+        document_put(a, e, "value", document_text(a, r->env[i]->value ? r->env[i]->value : ""));
+        document_add(a, env, e);
+    }
+    put_nonempty(a, d, "env", env);
+    put_nonempty(a, d, "resources", resources(a, r));
+    for (size_t i = 0; i < r->n_volumes; i++)
+        document_add(a, volumes, volume(a, r->volumes[i]));
+    put_nonempty(a, d, "volumes", volumes);
+    put_nonempty(a, d, "placement", placement(a, r));
+    return d;
+}
+
+struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
+{
+    struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
+    struct document *failure = document_map(a), *checkpoint = document_map(a), *roles;
+
+    document_put_text(a, d, "tenant", m->tenant);
+    document_put_text(a, d, "namespace", m->namespace_);
+    document_put_text(a, d, "submitKey", m->submit_key);
+    document_put_text(a, d, "priorityClass", m->priority_class);
+    put_duration(a, d, "maxRuntime", m->has_max_runtime_us && m->max_runtime_us, m->max_runtime_us);
+    put_duration(a, d, "maxQueueTime", m->has_max_queue_us && m->max_queue_us, m->max_queue_us);
+    put_duration(a, gang, "startTimeout", m->has_start_timeout_us, m->start_timeout_us);
+    put_nonempty(a, d, "gang", gang);
+    document_put_text(a, topology, "required", m->topology_required);
+    document_put_text(a, topology, "preferred", m->topology_preferred);
+    put_nonempty(a, d, "topology", topology);
+    roles = document_put_list(a, d, "roles");
+    for (size_t i = 0; i < m->n_roles; i++)
+        document_add(a, roles, role(a, m->roles[i]));
+    if (m->has_max_restarts)
+        document_put_int(a, failure, "maxRestarts", m->max_restarts);
+    put_nonempty(a, d, "failurePolicy", failure);
+    put_duration(a, checkpoint, "grace", m->has_checkpoint_grace_us, m->checkpoint_grace_us);
+    put_nonempty(a, d, "checkpoint", checkpoint);
+    return d;
+}
+
+struct document *spec_doc_file(struct arena *a, const Queued__V1__JobSpec *m)
+{
+    struct document *d = document_map(a), *metadata;
+
+    document_put_text(a, d, "apiVersion", "gang.queued/v1");
+    document_put_text(a, d, "kind", "GangJob");
+    metadata = document_put_map(a, d, "metadata");
+    document_put_text(a, metadata, "name", m->name);
+    put_pairs(a, metadata, "labels", m->labels, m->n_labels);
+    put_pairs(a, metadata, "annotations", m->annotations, m->n_annotations);
+    document_put(a, d, "spec", spec_doc_body(a, m));
+    return d;
+}
+
+char *queued_spec_text(const struct queued_stored_spec *spec, enum queued_format format)
+{
+    struct arena a = {0};
+    struct str out = {0};
+    struct document *d = spec_doc_file(&a, (const Queued__V1__JobSpec *)(const void *)spec);
+
+    if (format == QUEUED_JSON)
+        document_json(&out, d, false);
+    else
+        document_yaml(&out, d);
+    arena_fini(&a);
+    return str_take(&out);
+}

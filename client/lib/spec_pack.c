@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_pack.c - a spec as the message of the wire: what is not given stays absent.
+ *
+ * Read-only casts: protobuf-c has no const, and packing does not write.
+ */
+#include "spec_pack.h"
+
+#include "core/limits.h"
+
+_Static_assert((int)SPEC_PACKED_MAX == (int)SPEC_BYTES_MAX, "client and daemon agree");
+
+/* protobuf-c declares what it only reads as writable. */
+static char *text(const char *s)
+{
+    union {
+        const char *in;
+        char *out;
+    } u = {s};
+
+    return u.out;
+}
+
+static char **texts(const char *const *v, size_t n, struct arena *arena)
+{
+    char **out = arena_alloc(arena, (n + 1) * sizeof(*out));
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = text(v[i]);
+    return out;
+}
+
+static Queued__V1__Pair **pairs(const struct queued_pair *v, size_t n, struct arena *arena)
+{
+    Queued__V1__Pair **out = arena_alloc(arena, (n + 1) * sizeof(*out));
+
+    for (size_t i = 0; i < n; i++) {
+        out[i] = arena_alloc(arena, sizeof(**out));
+        queued__v1__pair__init(out[i]);
+        out[i]->key = text(v[i].key);
+        out[i]->value = text(v[i].value);
+    }
+    return out;
+}
+
+static void pack_volumes(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
+{
+    m->n_volumes = r->n_volumes;
+    m->volumes = arena_alloc(arena, (r->n_volumes + 1) * sizeof(*m->volumes));
+    for (size_t i = 0; i < r->n_volumes; i++) {
+        const struct queued_volume *v = &r->volumes[i];
+        Queued__V1__Volume *o = arena_alloc(arena, sizeof(*o));
+
+        queued__v1__volume__init(o);
+        o->name = text(v->name);
+        o->has_kind = true;
+        o->kind = (Queued__V1__VolumeKind)v->kind;
+        o->source = text(v->source);
+        o->path = text(v->path);
+        o->mount_path = text(v->mount_path);
+        o->has_size_bytes = v->size_bytes > 0;
+        o->size_bytes = v->size_bytes;
+        o->has_read_only = v->is_read_only;
+        o->read_only = v->is_read_only;
+        m->volumes[i] = o;
+    }
+}
+
+static void pack_tolerations(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
+{
+    m->n_tolerations = r->n_tolerations;
+    m->tolerations = arena_alloc(arena, (r->n_tolerations + 1) * sizeof(*m->tolerations));
+    for (size_t i = 0; i < r->n_tolerations; i++) {
+        const struct queued_toleration *t = &r->tolerations[i];
+        Queued__V1__Toleration *o = arena_alloc(arena, sizeof(*o));
+
+        queued__v1__toleration__init(o);
+        o->key = text(t->key);
+        o->operator_ = text(t->operator_);
+        o->value = text(t->value);
+        o->effect = text(t->effect);
+        m->tolerations[i] = o;
+    }
+}
+
+static void pack_resources(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
+{
+    m->has_gpus = r->gpus > 0;
+    m->gpus = r->gpus;
+    m->n_gpu_models = r->n_gpu_models;
+    m->gpu_models = texts(r->gpu_models, r->n_gpu_models, arena);
+    m->has_cpu_milli = r->cpu_milli > 0;
+    m->cpu_milli = r->cpu_milli;
+    m->has_memory_bytes = r->memory_bytes > 0;
+    m->memory_bytes = r->memory_bytes;
+    m->has_shm_bytes = r->shm_bytes > 0;
+    m->shm_bytes = r->shm_bytes;
+    m->n_extended = r->n_extended;
+    m->extended = arena_alloc(arena, (r->n_extended + 1) * sizeof(*m->extended));
+    for (size_t i = 0; i < r->n_extended; i++) {
+        m->extended[i] = arena_alloc(arena, sizeof(**m->extended));
+        queued__v1__extended__init(m->extended[i]);
+        m->extended[i]->name = text(r->extended[i].name);
+        m->extended[i]->has_amount = true;
+        m->extended[i]->amount = r->extended[i].amount;
+    }
+}
+
+static Queued__V1__Role *pack_role(const struct queued_role *r, struct arena *arena)
+{
+    Queued__V1__Role *m = arena_alloc(arena, sizeof(*m));
+
+    queued__v1__role__init(m);
+    m->name = text(r->name);
+    m->has_replicas = r->replicas > 0;
+    m->replicas = r->replicas;
+    pack_resources(m, r, arena);
+    m->image = text(r->image);
+    m->n_command = r->n_command;
+    m->command = texts(r->command, r->n_command, arena);
+    m->n_args = r->n_args;
+    m->args = texts(r->args, r->n_args, arena);
+    m->working_dir = text(r->working_dir);
+    m->n_env = r->n_env;
+    m->env = pairs(r->env, r->n_env, arena);
+    pack_volumes(m, r, arena);
+    m->n_node_selector = r->n_node_selector;
+    m->node_selector = pairs(r->node_selector, r->n_node_selector, arena);
+    pack_tolerations(m, r, arena);
+    return m;
+}
+
+static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
+{
+    m->has_max_runtime_us = s->max_runtime_us > 0;
+    m->max_runtime_us = (uint64_t)s->max_runtime_us;
+    m->has_max_queue_us = s->max_queue_us > 0;
+    m->max_queue_us = (uint64_t)s->max_queue_us;
+    m->has_start_timeout_us = s->start_timeout_us > 0;
+    m->start_timeout_us = (uint64_t)s->start_timeout_us;
+    m->has_checkpoint_grace_us = s->checkpoint_grace_us > 0;
+    m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
+}
+
+/* What a caller of the C interface may have left out, and the packer could not stand. */
+static int check_shape(const struct queued_spec *s, struct err *err)
+{
+    if (!s->name)
+        return err_set(err, ERR_INVALID, "metadata.name is missing; give the job a name");
+    if (s->n_roles == 0)
+        return err_set(err, ERR_INVALID, "spec.roles is empty; a job has at least one role");
+    for (size_t i = 0; i < s->n_roles; i++)
+        if (!s->roles[i].image)
+            return err_set(err, ERR_INVALID, "spec.roles[%zu].image is missing; name an image", i);
+    return 0;
+}
+
+int spec_pack(Queued__V1__JobSpec **ret, const struct queued_spec *s, struct arena *arena,
+              struct err *err)
+{
+    Queued__V1__JobSpec *m;
+    size_t bytes;
+
+    if (check_shape(s, err))
+        return -1;
+    m = arena_alloc(arena, sizeof(*m));
+    queued__v1__job_spec__init(m);
+    m->name = text(s->name);
+    m->tenant = text(s->tenant);
+    m->namespace_ = text(s->ns);
+    m->n_labels = s->n_labels;
+    m->labels = pairs(s->labels, s->n_labels, arena);
+    m->n_annotations = s->n_annotations;
+    m->annotations = pairs(s->annotations, s->n_annotations, arena);
+    m->submit_key = text(s->submit_key);
+    m->priority_class = text(s->priority_class);
+    pack_times(m, s);
+    m->topology_required = text(s->topology_required);
+    m->topology_preferred = text(s->topology_preferred);
+    m->n_roles = s->n_roles;
+    m->roles = arena_alloc(arena, s->n_roles * sizeof(*m->roles));
+    for (size_t i = 0; i < s->n_roles; i++)
+        m->roles[i] = pack_role(&s->roles[i], arena);
+    m->has_max_restarts = s->has_max_restarts;
+    m->max_restarts = s->max_restarts;
+    bytes = queued__v1__job_spec__get_packed_size(m);
+    if (bytes > SPEC_PACKED_MAX)
+        return err_set(err, ERR_INVALID,
+                       "job %.40s has %zu bytes, at most %d are allowed; move large environment, "
+                       "arguments or annotations into a config map",
+                       s->name, bytes, SPEC_PACKED_MAX);
+    *ret = m;
+    return 0;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_role.c - one role of a job file: container, resources, placement.
+ *
+ * The variables by which the pods of a gang find each other are the daemon's: a job that sets one
+ * of them is refused.
+ */
+#include <string.h>
+
+#include "core/limits.h"
+#include "spec_read.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+int read_replicas(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    uint64_t v;
+
+    if (yaml_u64(at, 1, JOB_PODS_MAX, &v, err))
+        return -1;
+    d->role.replicas = (uint32_t)v;
+    return 0;
+}
+
+int read_gpus(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    uint64_t v;
+
+    if (yaml_u64(at, 0, POD_GPUS_MAX, &v, err))
+        return -1;
+    d->role.gpus = (uint32_t)v;
+    return 0;
+}
+
+int read_gpu_models(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    const char **one;
+
+    if (at->node->kind != YAML_SCALAR) {
+        if (at->node->n > ROLE_MODELS_MAX || at->node->n == 0)
+            return yaml_fail(at, err, "name 1 to %d models", ROLE_MODELS_MAX);
+        return read_texts(at, d->arena, &d->role.gpu_models, &d->role.n_gpu_models, err);
+    }
+    one = arena_alloc(d->arena, sizeof(*one));
+    if (read_text(at, one, err))
+        return -1;
+    d->role.gpu_models = one;
+    d->role.n_gpu_models = 1;
+    return 0;
+}
+
+static int read_role_name(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (!str_is_dns_label(s, ROLE_NAME_MAX, false))
+        return yaml_fail(at, err,
+                         "\"%.40s\" is no role name; use at most %d characters of a-z, 0-9 and -",
+                         s, ROLE_NAME_MAX);
+    d->role.name = s;
+    return 0;
+}
+
+static int read_command(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+
+    return read_texts(at, d->arena, &d->role.command, &d->role.n_command, err);
+}
+
+static int read_args(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+
+    return read_texts(at, d->arena, &d->role.args, &d->role.n_args, err);
+}
+
+/* ---- environment */
+
+static const char *const reserved[] = {
+    "MASTER_ADDR",    "MASTER_PORT", "NNODES",     "NODE_RANK",
+    "WORLD_SIZE",     "RANK",        "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+    "RAY_ADDRESS",    "PET_*",       "QUEUED_*",   "OMPI_MCA_orte_default_hostfile",
+    "NPROC_PER_NODE",
+};
+
+static bool is_reserved(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
+        size_t len = strlen(reserved[i]);
+        bool is_prefix = reserved[i][len - 1] == '*';
+
+        if (is_prefix ? strncmp(name, reserved[i], len - 1) == 0 : strcmp(name, reserved[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_env(const struct yaml_at *at, const char *key, const char *value, struct err *err)
+{
+    static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+    (void)value;
+    if (*key == '\0' || key[strspn(key, chars)] != '\0' || (*key >= '0' && *key <= '9'))
+        return yaml_fail(at, err, "\"%.60s\" is no variable name; use letters, digits, _, . and -",
+                         key);
+    if (is_reserved(key))
+        return yaml_fail(
+            at, err, "%.60s is set by the daemon for the pods to find each other; remove it", key);
+    return 0;
+}
+
+int read_env_map(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct pairs_wish wish = {d->arena, ROLE_ENV_MAX, check_env};
+
+    return read_pairs(at, &wish, &d->role.env, &d->role.n_env, err);
+}
+
+static int read_value(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_string(at, out, err); /* may be empty */
+}
+
+static const struct yaml_field env_fields[] = {
+    {"name", read_text, offsetof(struct queued_pair, key), true, NULL},
+    {"value", read_value, offsetof(struct queued_pair, value), false, NULL},
+    {"valueFrom", NULL, 0, false, SPEC_LATER},
+};
+
+struct env_list {
+    struct queued_pair *v;
+    size_t n;
+};
+
+static int add_env(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct env_list *l = out;
+    struct queued_pair *p = &l->v[l->n];
+
+    (void)key;
+    if (yaml_walk(at, env_fields, ARRAY_LEN(env_fields), false, p, err))
+        return -1;
+    if (!p->value)
+        p->value = "";
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->v[i].key, p->key) == 0)
+            return yaml_fail(at, err, "%.60s is set twice; keep one of them", p->key);
+    l->n++;
+    return check_env(at, p->key, p->value, err);
+}
+
+int read_env_list(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct env_list l = {0};
+
+    if (at->node->kind != YAML_LIST)
+        return yaml_fail(at, err, "must be a list, like [{name: A, value: b}]");
+    if (at->node->n > ROLE_ENV_MAX)
+        return yaml_fail(at, err, "has more than %d entries", ROLE_ENV_MAX);
+    l.v = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*l.v));
+    if (yaml_each(at, add_env, &l, err))
+        return -1;
+    d->role.env = l.v;
+    d->role.n_env = l.n;
+    return 0;
+}
+
+/* ---- resources */
+
+struct amounts {
+    struct queued_amount *v;
+    size_t n;
+};
+
+static int add_amount(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct amounts *a = out;
+    uint64_t v;
+
+    if (yaml_u64(at, 1, 1000000, &v, err))
+        return -1;
+    a->v[a->n++] = (struct queued_amount){key, (int64_t)v};
+    return 0;
+}
+
+static int read_extended(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct amounts a = {0};
+
+    if (at->node->kind != YAML_MAP)
+        return yaml_fail(at, err, "must be a map, like {example.com/device: 1}");
+    if (at->node->n > ROLE_EXTENDED_MAX)
+        return yaml_fail(at, err, "has more than %d entries", ROLE_EXTENDED_MAX);
+    a.v = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*a.v));
+    if (yaml_each(at, add_amount, &a, err))
+        return -1;
+    d->role.extended = a.v;
+    d->role.n_extended = a.n;
+    return 0;
+}
+
+static const struct yaml_field resource_fields[] = {
+    {"gpus", read_gpus, 0, false, NULL},
+    {"gpuModel", read_gpu_models, 0, false, NULL},
+    {"cpu", read_cpu, offsetof(struct role_draft, role.cpu_milli), false, NULL},
+    {"memory", read_bytes, offsetof(struct role_draft, role.memory_bytes), false, NULL},
+    {"shm", read_bytes, offsetof(struct role_draft, role.shm_bytes), false, NULL},
+    {"extended", read_extended, 0, false, NULL},
+    {"gpuMemoryMin", NULL, 0, false, SPEC_LATER},
+    {"mig", NULL, 0, false, SPEC_LATER},
+    {"rdma", NULL, 0, false, SPEC_LATER},
+    {"ephemeralStorage", NULL, 0, false, SPEC_LATER},
+};
+
+static int read_resources(const struct yaml_at *at, void *draft, struct err *err)
+{
+    return yaml_walk(at, resource_fields, ARRAY_LEN(resource_fields), false, draft, err);
+}
+
+/* ---- placement */
+
+static int read_selector(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct pairs_wish wish = {d->arena, ROLE_SELECTOR_MAX, NULL};
+
+    return read_pairs(at, &wish, &d->role.node_selector, &d->role.n_node_selector, err);
+}
+
+static int read_operator(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "Exists") != 0 && strcmp(s, "Equal") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is no operator; use Exists or Equal", s);
+    *(const char **)out = s;
+    return 0;
+}
+
+static int read_effect(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "NoSchedule") != 0 && strcmp(s, "PreferNoSchedule") != 0 &&
+        strcmp(s, "NoExecute") != 0)
+        return yaml_fail(
+            at, err, "\"%.40s\" is no effect; use NoSchedule, PreferNoSchedule or NoExecute", s);
+    *(const char **)out = s;
+    return 0;
+}
+
+static const struct yaml_field toleration_fields[] = {
+    {"key", read_text, offsetof(struct queued_toleration, key), false, NULL},
+    {"operator", read_operator, offsetof(struct queued_toleration, operator_), false, NULL},
+    {"value", read_value, offsetof(struct queued_toleration, value), false, NULL},
+    {"effect", read_effect, offsetof(struct queued_toleration, effect), false, NULL},
+    {"tolerationSeconds", NULL, 0, false, SPEC_LATER},
+};
+
+struct tolerations {
+    struct queued_toleration *v;
+    size_t n;
+};
+
+static int add_toleration(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct tolerations *l = out;
+    struct queued_toleration *t = &l->v[l->n++];
+
+    (void)key;
+    if (yaml_walk(at, toleration_fields, ARRAY_LEN(toleration_fields), false, t, err))
+        return -1;
+    if (!t->key && (!t->operator_ || strcmp(t->operator_, "Exists") != 0))
+        return yaml_fail(at, err, "\"key\" is missing; only operator Exists goes without");
+    return 0;
+}
+
+static int read_tolerations(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct tolerations l = {0};
+
+    if (at->node->kind != YAML_LIST)
+        return yaml_fail(at, err, "must be a list, like [{key: dedicated, operator: Exists}]");
+    if (at->node->n > ROLE_TOLERATIONS_MAX)
+        return yaml_fail(at, err, "has more than %d entries", ROLE_TOLERATIONS_MAX);
+    l.v = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*l.v));
+    if (yaml_each(at, add_toleration, &l, err))
+        return -1;
+    d->role.tolerations = l.v;
+    d->role.n_tolerations = l.n;
+    return 0;
+}
+
+static const struct yaml_field placement_fields[] = {
+    {"nodeSelector", read_selector, 0, false, NULL},
+    {"tolerations", read_tolerations, 0, false, NULL},
+    {"affinity", NULL, 0, false, SPEC_LATER},
+    {"exclusiveNode", NULL, 0, false, SPEC_LATER},
+    {"pack", NULL, 0, false, SPEC_LATER},
+    {"driver", NULL, 0, false, SPEC_LATER},
+};
+
+static int read_placement(const struct yaml_at *at, void *draft, struct err *err)
+{
+    return yaml_walk(at, placement_fields, ARRAY_LEN(placement_fields), false, draft, err);
+}
+
+static const struct yaml_field role_fields[] = {
+    {"name", read_role_name, 0, false, NULL},
+    {"replicas", read_replicas, 0, false, NULL},
+    {"image", read_text, offsetof(struct role_draft, role.image), true, NULL},
+    {"command", read_command, 0, false, NULL},
+    {"args", read_args, 0, false, NULL},
+    {"workingDir", read_path, offsetof(struct role_draft, role.working_dir), false, NULL},
+    {"env", read_env_list, 0, false, NULL},
+    {"resources", read_resources, 0, false, NULL},
+    {"volumes", read_volumes, 0, false, NULL},
+    {"placement", read_placement, 0, false, NULL},
+    {"minReplicas", NULL, 0, false, SPEC_LATER},
+    {"spares", NULL, 0, false, SPEC_LATER},
+    {"leader", NULL, 0, false, SPEC_LATER},
+    {"startAfter", NULL, 0, false, SPEC_LATER},
+    {"template", NULL, 0, false, SPEC_LATER},
+    {"envFrom", NULL, 0, false, SPEC_LATER},
+    {"secrets", NULL, 0, false, SPEC_LATER},
+    {"ports", NULL, 0, false, SPEC_LATER},
+    {"imagePullPolicy", NULL, 0, false, SPEC_LATER},
+    {"imagePullSecrets", NULL, 0, false, SPEC_LATER},
+};
+
+int role_read(const struct yaml_at *at, struct arena *arena, struct queued_role *ret,
+              struct err *err)
+{
+    struct role_draft d = {.arena = arena};
+    const struct yaml_node *template = yaml_get(at->node, "template");
+
+    if (template && !yaml_get(at->node, "image"))
+        return yaml_fail(at, err, "a pod template " SPEC_LATER " and give image and command");
+    if (yaml_walk(at, role_fields, ARRAY_LEN(role_fields), false, &d, err))
+        return -1;
+    *ret = d.role;
+    return 0;
+}

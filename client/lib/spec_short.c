@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_short.c - the short form of a job file: flat keys, one implied role.
+ *
+ * Expands to the same spec as the canonical form; keys of the canonical form are answered with the
+ * short one that is meant.
+ */
+#include <string.h>
+
+#include "core/limits.h"
+#include "spec_read.h"
+#include "util/mem.h"
+
+/* The role comes after the job, so that one table serves both with offsets. */
+struct short_draft {
+    struct spec_draft job;
+    struct role_draft role;
+};
+
+static int fail_topology(const struct yaml_at *at, struct err *err)
+{
+    return yaml_fail(at, err,
+                     "\"%.60s\" is no topology; write required:LEVEL, preferred:LEVEL, both with a "
+                     "blank between, or any",
+                     at->node->text);
+}
+
+/* One word of "required:block preferred:rack". */
+static int read_wish(const struct yaml_at *at, char *word, struct queued_spec *s, struct err *err)
+{
+    char *colon = strchr(word, ':');
+    const char **slot;
+
+    if (!colon || colon[1] == '\0')
+        return fail_topology(at, err);
+    *colon = '\0';
+    slot = strcmp(word, "required") == 0    ? &s->topology_required
+           : strcmp(word, "preferred") == 0 ? &s->topology_preferred
+                                            : NULL;
+    if (!slot || *slot)
+        return fail_topology(at, err);
+    *slot = colon + 1;
+    return 0;
+}
+
+static int read_topology(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct short_draft *d = draft;
+    const char *text;
+    char *word, *rest;
+
+    if (yaml_string(at, &text, err))
+        return -1;
+    if (strcmp(text, "any") == 0) {
+        d->job.spec.topology_preferred = "any";
+        return 0;
+    }
+    rest = arena_strdup(d->job.arena, text);
+    for (word = strtok_r(rest, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (read_wish(at, word, &d->job.spec, err))
+            return -1;
+    if (!d->job.spec.topology_required && !d->job.spec.topology_preferred)
+        return fail_topology(at, err);
+    return 0;
+}
+
+static int read_run(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct short_draft *d = draft;
+    const char **v = arena_alloc(d->role.arena, 3 * sizeof(*v));
+
+    v[0] = "/bin/sh";
+    v[1] = "-c";
+    if (read_text(at, &v[2], err))
+        return -1;
+    d->role.role.command = v;
+    d->role.role.n_command = 3;
+    return 0;
+}
+
+#define JOB  offsetof(struct short_draft, job)
+#define ROLE offsetof(struct short_draft, role)
+
+static const struct yaml_field fields[] = {
+    {"name", read_job_name, JOB, true, NULL},
+    {"tenant", read_tenant, JOB, false, NULL},
+    {"nodes", read_replicas, ROLE, false, NULL},
+    {"gpus", read_gpus, ROLE, false, NULL},
+    {"gpuModel", read_gpu_models, ROLE, false, NULL},
+    {"cpu", read_cpu, offsetof(struct short_draft, role.role.cpu_milli), false, NULL},
+    {"memory", read_bytes, offsetof(struct short_draft, role.role.memory_bytes), false, NULL},
+    {"shm", read_bytes, offsetof(struct short_draft, role.role.shm_bytes), false, NULL},
+    {"time", read_duration, offsetof(struct short_draft, job.spec.max_runtime_us), false, NULL},
+    {"topology", read_topology, 0, false, NULL},
+    {"image", read_text, offsetof(struct short_draft, role.role.image), true, NULL},
+    {"workdir", read_path, offsetof(struct short_draft, role.role.working_dir), false, NULL},
+    {"env", read_env_map, ROLE, false, NULL},
+    {"volumes", read_volumes, ROLE, false, NULL},
+    {"checkpoint", read_checkpoint, JOB, false, NULL},
+    {"labels", read_labels, JOB, false, NULL},
+    {"priority", read_text, offsetof(struct short_draft, job.spec.priority_class), false, NULL},
+    {"key", read_submit_key, JOB, false, NULL},
+    {"run", read_run, 0, false, NULL},
+    {"replicas", NULL, 0, false, "is written nodes in the short form"},
+    {"maxRuntime", NULL, 0, false, "is written time in the short form"},
+    {"workingDir", NULL, 0, false, "is written workdir in the short form"},
+    {"priorityClass", NULL, 0, false, "is written priority in the short form"},
+    {"submitKey", NULL, 0, false, "is written key in the short form"},
+    {"command", NULL, 0, false, "is written run in the short form"},
+    {"metadata", NULL, 0, false, "belongs to the canonical form; add apiVersion and kind"},
+    {"spec", NULL, 0, false, "belongs to the canonical form; add apiVersion and kind"},
+    {"roles", NULL, 0, false, "belongs to the canonical form; add apiVersion, kind and spec"},
+};
+
+int spec_short_read(const struct yaml_at *at, struct spec_draft *d, struct err *err)
+{
+    struct short_draft s = {.job = *d, .role = {.arena = d->arena}};
+    struct queued_role *role;
+
+    if (yaml_walk(at, fields, ARRAY_LEN(fields), false, &s, err))
+        return -1;
+    role = arena_alloc(d->arena, sizeof(*role));
+    *role = s.role.role;
+    *d = s.job;
+    d->spec.roles = role;
+    d->spec.n_roles = 1;
+    return 0;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_yaml.c - a job file as specs: which form a document has, and the canonical one.
+ *
+ * A document with apiVersion, kind, metadata or spec is canonical, any other one short.
+ */
+#include "spec_yaml.h"
+
+#include <string.h>
+
+#include "core/limits.h"
+#include "spec_read.h"
+#include "util/mem.h"
+
+#define API_VERSION "gang.queued/v1"
+#define KIND        "GangJob"
+
+static int read_constant(const struct yaml_at *at, const char *want, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, want) != 0)
+        return yaml_fail(at, err, "\"%.60s\" is not known; write %s", s, want);
+    return 0;
+}
+
+static int read_api_version(const struct yaml_at *at, void *out, struct err *err)
+{
+    (void)out;
+    return read_constant(at, API_VERSION, err);
+}
+
+static int read_kind(const struct yaml_at *at, void *out, struct err *err)
+{
+    (void)out;
+    return read_constant(at, KIND, err);
+}
+
+static const struct yaml_field metadata_fields[] = {
+    {"name", read_job_name, 0, true, NULL},
+    {"labels", read_labels, 0, false, NULL},
+    {"annotations", read_annotations, 0, false, NULL},
+    {"generateName", NULL, 0, false, "is not acted on by this version; use name"},
+    {"namespace", NULL, 0, false, "belongs to spec: write spec.namespace"},
+};
+
+static int read_metadata(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, metadata_fields, ARRAY_LEN(metadata_fields), false, out, err);
+}
+
+static const struct yaml_field gang_fields[] = {
+    {"startTimeout", read_duration, offsetof(struct spec_draft, spec.start_timeout_us), false,
+     NULL},
+};
+
+static int read_gang(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, gang_fields, ARRAY_LEN(gang_fields), false, out, err);
+}
+
+static const struct yaml_field topology_fields[] = {
+    {"required", read_level, offsetof(struct spec_draft, spec.topology_required), false, NULL},
+    {"preferred", read_level, offsetof(struct spec_draft, spec.topology_preferred), false, NULL},
+    {"slice", NULL, 0, false, SPEC_LATER},
+    {"maxWait", NULL, 0, false, SPEC_LATER},
+};
+
+static int read_topology(const struct yaml_at *at, void *out, struct err *err)
+{
+    if (at->node->kind == YAML_SCALAR)
+        return yaml_fail(at, err,
+                         "is a map here, like {required: rack}; \"required:rack\" belongs "
+                         "to the short form");
+    return yaml_walk(at, topology_fields, ARRAY_LEN(topology_fields), false, out, err);
+}
+
+static int read_max_restarts(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    uint64_t v;
+
+    if (yaml_u64(at, 0, JOB_RESTARTS_MAX, &v, err))
+        return -1;
+    d->spec.max_restarts = (uint32_t)v;
+    d->spec.has_max_restarts = true;
+    return 0;
+}
+
+/* The whole gang restarts: that is what this version does, so saying it is allowed. */
+static int read_scope(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    (void)out;
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "gang") == 0)
+        return 0;
+    if (strcmp(s, "role") == 0 || strcmp(s, "pod") == 0)
+        return yaml_fail(at, err, "%s is not acted on by this version; use gang or remove it", s);
+    return yaml_fail(at, err, "\"%.40s\" is no scope; use gang", s);
+}
+
+static const struct yaml_field failure_fields[] = {
+    {"maxRestarts", read_max_restarts, 0, false, NULL},
+    {"scope", read_scope, 0, false, NULL},
+    {"resetAfter", NULL, 0, false, SPEC_LATER},
+    {"backoff", NULL, 0, false, SPEC_LATER},
+    {"rules", NULL, 0, false, SPEC_LATER},
+    {"excludeFailedNodes", NULL, 0, false, SPEC_LATER},
+};
+
+static int read_failure_policy(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, failure_fields, ARRAY_LEN(failure_fields), false, out, err);
+}
+
+struct roles {
+    struct arena *arena;
+    struct queued_role *v;
+    size_t n;
+};
+
+static const char *role_name(const struct queued_role *r)
+{
+    return r->name ? r->name : "worker";
+}
+
+static int add_role(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct roles *l = out;
+    struct queued_role *r = &l->v[l->n];
+
+    (void)key;
+    if (role_read(at, l->arena, r, err))
+        return -1;
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(role_name(&l->v[i]), role_name(r)) == 0)
+            return yaml_fail(at, err, "a role named %.20s exists already; give each its own name",
+                             role_name(r));
+    l->n++;
+    return 0;
+}
+
+static int read_roles(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    struct roles l = {.arena = d->arena};
+
+    if (at->node->kind != YAML_LIST || at->node->n == 0)
+        return yaml_fail(at, err, "must be a list with at least one role");
+    if (at->node->n > JOB_ROLES_MAX)
+        return yaml_fail(at, err, "has more than %d roles", JOB_ROLES_MAX);
+    l.v = arena_alloc(d->arena, at->node->n * sizeof(*l.v));
+    if (yaml_each(at, add_role, &l, err))
+        return -1;
+    d->spec.roles = l.v;
+    d->spec.n_roles = l.n;
+    return 0;
+}
+
+#define SPEC(field) offsetof(struct spec_draft, spec.field)
+
+static const struct yaml_field spec_fields[] = {
+    {"tenant", read_tenant, 0, false, NULL},
+    {"namespace", read_namespace, 0, false, NULL},
+    {"submitKey", read_submit_key, 0, false, NULL},
+    {"priorityClass", read_text, SPEC(priority_class), false, NULL},
+    {"maxRuntime", read_duration, SPEC(max_runtime_us), false, NULL},
+    {"maxQueueTime", read_duration, SPEC(max_queue_us), false, NULL},
+    {"gang", read_gang, 0, false, NULL},
+    {"topology", read_topology, 0, false, NULL},
+    {"roles", read_roles, 0, true, NULL},
+    {"failurePolicy", read_failure_policy, 0, false, NULL},
+    {"checkpoint", read_checkpoint, 0, false, NULL},
+    {"preemptible", NULL, 0, false, SPEC_LATER},
+    {"preemption", NULL, 0, false, SPEC_LATER},
+    {"hold", NULL, 0, false, SPEC_LATER},
+    {"startAfter", NULL, 0, false, SPEC_LATER},
+    {"deadline", NULL, 0, false, SPEC_LATER},
+    {"dependsOn", NULL, 0, false, SPEC_LATER},
+    {"rendezvous", NULL, 0, false, SPEC_LATER},
+    {"completion", NULL, 0, false, SPEC_LATER},
+    {"onPreemption", NULL, 0, false, SPEC_LATER},
+    {"elastic", NULL, 0, false, SPEC_LATER},
+    {"array", NULL, 0, false, SPEC_LATER},
+    {"cleanup", NULL, 0, false, SPEC_LATER},
+    {"logs", NULL, 0, false, SPEC_LATER},
+    {"disruption", NULL, 0, false, SPEC_LATER},
+    {"utilizationPolicy", NULL, 0, false, SPEC_LATER},
+    {"notify", NULL, 0, false, SPEC_LATER},
+};
+
+static int read_spec(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, spec_fields, ARRAY_LEN(spec_fields), false, out, err);
+}
+
+static const struct yaml_field top_fields[] = {
+    {"apiVersion", read_api_version, 0, true, NULL},
+    {"kind", read_kind, 0, true, NULL},
+    {"metadata", read_metadata, 0, true, NULL},
+    {"spec", read_spec, 0, true, NULL},
+    {"status", NULL, 0, false, "is written by the daemon; remove it"},
+};
+
+static bool is_canonical(const struct yaml_node *root)
+{
+    return yaml_get(root, "apiVersion") || yaml_get(root, "kind") || yaml_get(root, "metadata") ||
+           yaml_get(root, "spec");
+}
+
+static int check_pods(const struct yaml_at *at, const struct queued_spec *s, struct err *err)
+{
+    uint64_t pods = 0;
+
+    for (size_t i = 0; i < s->n_roles; i++)
+        pods += s->roles[i].replicas ? s->roles[i].replicas : 1;
+    if (pods > JOB_PODS_MAX)
+        return yaml_fail(at, err, "%llu pods in all roles together; at most %d are allowed",
+                         (unsigned long long)pods, JOB_PODS_MAX);
+    return 0;
+}
+
+static int read_document(struct yaml_doc *doc, struct yaml_node *root, struct queued_spec *ret,
+                         struct err *err)
+{
+    struct yaml_at at = {doc, root, ""};
+    struct spec_draft d = {.arena = &doc->arena};
+    int rc;
+
+    if (is_canonical(root))
+        rc = yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), false, &d, err);
+    else
+        rc = spec_short_read(&at, &d, err);
+    if (rc || check_pods(&at, &d.spec, err))
+        return -1;
+    *ret = d.spec;
+    return 0;
+}
+
+int spec_yaml_load(struct spec_file *ret, struct yaml_doc *doc, struct err *err)
+{
+    struct spec_file f = {.doc = doc};
+
+    f.specs = arena_alloc(&doc->arena, (doc->n + 1) * sizeof(*f.specs));
+    for (size_t i = 0; i < doc->n; i++) {
+        if (doc->roots[i]->kind == YAML_NULL)
+            continue;
+        if (read_document(doc, doc->roots[i], &f.specs[f.n], err))
+            goto fail;
+        f.n++;
+    }
+    if (f.n == 0) {
+        (void)err_set(err, ERR_INVALID, "%s: no job in it; see queued-job(5) for an example",
+                      doc->file);
+        goto fail;
+    }
+    *ret = f;
+    return 0;
+
+fail:
+    yaml_destroy(doc);
+    return -1;
+}
+
+void spec_file_fini(struct spec_file *f)
+{
+    yaml_destroy(f->doc);
+    *f = (struct spec_file){0};
+}

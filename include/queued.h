@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queued.h - the client library of queued: submit, look at and cancel jobs from C.
+ *
+ * Conventions. Functions return 0, or -1 with *error filled in (error may be NULL); outputs are
+ * then untouched. Strings are UTF-8; a NULL string in a result means unknown. Times are
+ * microseconds since 1970-01-01 UTC, 0 unknown; durations say their unit in their name. What a
+ * function hands out through a pointer to pointer belongs to the caller, who frees it with the
+ * function named there; pointers inside it live as long. A client is used by one thread at a time.
+ *
+ * Retries. Every changing call carries a random id that stays the same over its retries, so an
+ * answer lost on the way never makes a second job.
+ */
+#ifndef QUEUED_H
+#define QUEUED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define QUEUED_API __attribute__((visibility("default")))
+#else
+#define QUEUED_API
+#endif
+
+enum queued_code {
+    QUEUED_OK = 0,
+    QUEUED_INTERNAL = 1,
+    QUEUED_INVALID = 2,
+    QUEUED_NOT_FOUND = 3,
+    QUEUED_UNAUTHENTICATED = 4,
+    QUEUED_DENIED = 5,
+    QUEUED_CONFLICT = 6,
+    QUEUED_UNAVAILABLE = 7, /* no answer, or the daemon cannot answer now */
+    QUEUED_NOT_LEADER = 8,
+    QUEUED_DEADLINE = 9,
+    QUEUED_REFUSED = 10,   /* limit, unknown tenant, class or level */
+    QUEUED_EXHAUSTED = 11, /* the daemon has no room */
+    QUEUED_OUT_OF_RANGE = 12
+};
+
+enum { QUEUED_TEXT_MAX = 512, QUEUED_ID_MAX = 14, QUEUED_NAME_MAX = 64 };
+
+struct queued_error {
+    int code;                   /* enum queued_code */
+    char text[QUEUED_TEXT_MAX]; /* one sentence: what, where, what to do */
+};
+
+/* ---- connection */
+
+struct queued_client;
+
+/* Zeroed is the default. */
+struct queued_options {
+    const char *endpoint;    /* NULL: $QUEUED_ENDPOINT, else ipc:///run/queued/queued.sock */
+    uint32_t connect_ms;     /* longest wait for the first answer; 0: 5000 */
+    uint32_t call_ms;        /* longest wait for any other; 0: 30000 */
+    uint32_t retry_first_ms; /* silence before the first resend; 0: 2000 */
+    uint32_t retry_max_ms;   /* the wait doubles up to this; 0: 30000 */
+};
+
+/* What the daemon said of itself and of the caller. */
+struct queued_server {
+    const char *version;
+    const char *user; /* who the daemon says you are */
+    bool is_admin;
+    bool is_cluster_up; /* the API server answers */
+    bool is_synced;     /* nodes and pods are known */
+    const char *cluster_trouble;
+    uint32_t spec_bytes_max;
+    uint32_t list_page_max;
+    size_t n_tenants;
+    const char *const *tenants; /* that you may submit to */
+};
+
+/* Connect and say hello. options NULL: the default. UNAVAILABLE: nobody answers there. DENIED: the
+ * socket may not be opened. INVALID: no endpoint. Close with queued_close(). */
+QUEUED_API int queued_connect(struct queued_client **ret, const struct queued_options *options,
+                              struct queued_error *error);
+QUEUED_API void queued_close(struct queued_client *c);
+/* Borrowed; lives until queued_close(). */
+QUEUED_API const struct queued_server *queued_server(const struct queued_client *c);
+/* The endpoint in use. Borrowed. */
+QUEUED_API const char *queued_endpoint(const struct queued_client *c);
+/* Version of this library, "0.1.0". */
+QUEUED_API const char *queued_version(void);
+
+/* ---- jobs: what is wished */
+
+struct queued_pair {
+    const char *key;
+    const char *value;
+};
+
+struct queued_toleration {
+    const char *key;       /* NULL with Exists: every taint */
+    const char *operator_; /* Exists, Equal; NULL: Equal */
+    const char *value;
+    const char *effect; /* NULL: every effect */
+};
+
+enum queued_volume_kind {
+    QUEUED_VOLUME_PVC = 1,
+    QUEUED_VOLUME_CONFIG_MAP = 2,
+    QUEUED_VOLUME_SECRET = 3,
+    QUEUED_VOLUME_EMPTY_DIR = 4,
+    QUEUED_VOLUME_NFS = 5
+};
+
+struct queued_volume {
+    const char *name;
+    enum queued_volume_kind kind;
+    const char *source; /* claim, config map, secret or NFS server */
+    const char *path;   /* NFS export */
+    const char *mount_path;
+    int64_t size_bytes; /* emptyDir limit; 0: none */
+    bool is_read_only;
+};
+
+struct queued_amount {
+    const char *name;
+    int64_t amount;
+};
+
+/* 0 and NULL: not given, the default of queued-job(5) applies. */
+struct queued_role {
+    const char *name;
+    uint32_t replicas;
+    uint32_t gpus; /* per pod */
+    size_t n_gpu_models;
+    const char *const *gpu_models; /* in order of preference */
+    int64_t cpu_milli;             /* thousandths of a core, per pod */
+    int64_t memory_bytes;
+    int64_t shm_bytes;
+    size_t n_extended;
+    const struct queued_amount *extended;
+    const char *image;
+    size_t n_command;
+    const char *const *command;
+    size_t n_args;
+    const char *const *args;
+    const char *working_dir;
+    size_t n_env;
+    const struct queued_pair *env;
+    size_t n_volumes;
+    const struct queued_volume *volumes;
+    size_t n_node_selector;
+    const struct queued_pair *node_selector;
+    size_t n_tolerations;
+    const struct queued_toleration *tolerations;
+};
+
+/* 0 and NULL: not given, but for max_restarts. */
+struct queued_spec {
+    const char *name; /* the daemon appends "-" and four characters */
+    const char *tenant;
+    const char *ns; /* namespace */
+    size_t n_labels;
+    const struct queued_pair *labels;
+    size_t n_annotations;
+    const struct queued_pair *annotations;
+    const char *submit_key;
+    const char *priority_class;
+    int64_t max_runtime_us;
+    int64_t max_queue_us;
+    int64_t start_timeout_us;
+    const char *topology_required;
+    const char *topology_preferred;
+    size_t n_roles;
+    const struct queued_role *roles;
+    bool has_max_restarts; /* false: the default */
+    uint32_t max_restarts;
+    int64_t checkpoint_grace_us;
+};
+
+/* ---- jobs: what is */
+
+struct queued_number {
+    const char *name;
+    int64_t value;
+};
+
+struct queued_pod {
+    const char *name;
+    const char *role;
+    uint32_t index;
+    uint32_t rank;
+    const char *node;
+    uint32_t gpus;
+    const char *phase; /* Placed, Bound, Running, Succeeded, Failed, Gone */
+    bool has_exit_code;
+    int exit_code;
+};
+
+struct queued_attempt {
+    uint32_t number;
+    int64_t started_us; /* decision */
+    int64_t running_us;
+    int64_t ended_us;
+    const char *reason;
+    bool has_exit_code;
+    int exit_code;
+    size_t n_pods;
+    const struct queued_pod *pods;
+};
+
+/* A spec as the daemon stores it; print it with queued_spec_text(). */
+struct queued_stored_spec;
+
+struct queued_job {
+    const char *id;
+    const char *name;
+    const char *ns;
+    const char *tenant;
+    const char *user;
+    size_t n_labels;
+    const struct queued_pair *labels;
+    int64_t created_us;
+    const char *state;   /* Pending, Binding, Starting, Running, ..., Succeeded, Failed ... */
+    const char *outcome; /* where a Stopping or Restarting job goes */
+    const char *reason_code;
+    const char *reason_text;
+    size_t n_numbers;
+    const struct queued_number *numbers; /* of the reason */
+    uint32_t position;                   /* in its tenant, 1..; 0: not waiting */
+    const char *priority_class;
+    uint64_t gpus; /* wanted, in all */
+    uint32_t pods; /* wanted */
+    uint64_t held_gpus;
+    uint32_t held_nodes;
+    uint64_t charged_gpus;
+    int64_t state_since_us;
+    int64_t running_us;
+    int64_t ended_us;
+    uint32_t restarts;
+    bool has_exit_code;
+    int exit_code;
+    const char *gpu_model;
+    const char *placement;
+    const char *submit_key;
+    size_t n_attempts;
+    const struct queued_attempt *attempts;
+    const struct queued_stored_spec *spec; /* NULL when not asked for */
+};
+
+struct queued_jobs {
+    size_t n;
+    const struct queued_job *v;
+    uint64_t as_of_seq; /* events up to this number are contained */
+};
+
+QUEUED_API void queued_jobs_free(struct queued_jobs *jobs);
+/* No event leads out of this state. */
+QUEUED_API bool queued_state_is_final(const char *state);
+
+enum queued_format { QUEUED_YAML, QUEUED_JSON };
+
+/* The canonical job file of a stored spec. Free with free(). */
+QUEUED_API char *queued_spec_text(const struct queued_stored_spec *spec, enum queued_format format);
+
+/* Zeroed is the default. */
+struct queued_submit_options {
+    bool is_dry_run;       /* all checks, nothing stored */
+    bool require_feasible; /* REFUSED when no node of the kind exists */
+};
+
+struct queued_submitted {
+    char id[QUEUED_ID_MAX];
+    char name[QUEUED_NAME_MAX];
+    char ns[QUEUED_NAME_MAX];
+    char tenant[QUEUED_NAME_MAX];
+    uint64_t gpus;
+    bool existed;                  /* same submit key and spec: this is the job of before */
+    char warning[QUEUED_TEXT_MAX]; /* "" when there is none */
+};
+
+/* Store a job; when this returns 0 it is durable. options may be NULL. CONFLICT: the submit key
+ * belongs to another spec. */
+QUEUED_API int queued_submit(struct queued_client *c, const struct queued_spec *spec,
+                             const struct queued_submit_options *options,
+                             struct queued_submitted *ret, struct queued_error *error);
+/* The same from the text of a job file with exactly one job, YAML or JSON. */
+QUEUED_API int queued_submit_text(struct queued_client *c, const char *text, size_t len,
+                                  const struct queued_submit_options *options,
+                                  struct queued_submitted *ret, struct queued_error *error);
+
+/* One job with spec and attempts. job: name, id or unique prefix. ret->n is 1. */
+QUEUED_API int queued_get(struct queued_client *c, const char *job, struct queued_jobs **ret,
+                          struct queued_error *error);
+
+/* Zeroed: the caller's own jobs. */
+struct queued_filter {
+    bool all;           /* of every tenant that the caller may see */
+    const char *tenant; /* with its subtree */
+    const char *user;
+    size_t n_states;
+    const char *const *states; /* names; "active": not final */
+    size_t n_labels;
+    const struct queued_pair *labels; /* all must match */
+};
+
+/* One page, in order of id. *cursor starts as NULL and is replaced; it is NULL after the last
+ * page. Free a cursor that is not used to the end with queued_cursor_free(). limit 0: the
+ * daemon's. is_full: with spec and attempts. */
+struct queued_cursor;
+QUEUED_API int queued_list(struct queued_client *c, const struct queued_filter *filter,
+                           uint32_t limit, bool is_full, struct queued_cursor **cursor,
+                           struct queued_jobs **ret, struct queued_error *error);
+QUEUED_API void queued_cursor_free(struct queued_cursor *cursor);
+
+struct queued_cancelled {
+    char id[QUEUED_ID_MAX];
+    char name[QUEUED_NAME_MAX];
+    char state[QUEUED_NAME_MAX]; /* after the call; a finished job stays as it is */
+};
+
+/* Stop a job. Cancelling a finished one is no error. reason may be NULL. */
+QUEUED_API int queued_cancel(struct queued_client *c, const char *job, const char *reason,
+                             struct queued_cancelled *ret, struct queued_error *error);
+
+struct queued_why {
+    const struct queued_job *job;
+    const char *asks;
+    const char *now;
+    const char *closest;
+    const char *not_it;
+    const char *next_step;
+    uint32_t position_overall; /* 0: not waiting */
+};
+
+/* Why a job waits. Free with queued_why_free(). */
+QUEUED_API int queued_why(struct queued_client *c, const char *job, struct queued_why **ret,
+                          struct queued_error *error);
+QUEUED_API void queued_why_free(struct queued_why *why);
+
+/* ---- events */
+
+struct queued_event {
+    uint64_t seq;
+    int64_t at_us;
+    const char *job_id;
+    const char *job_name;
+    const char *tenant;
+    const char *from; /* "": submitted */
+    const char *to;
+    uint32_t attempt;
+    const char *reason;
+    const char *text;
+};
+
+struct queued_watch_options {
+    uint64_t after_seq; /* events after this number */
+    bool from_now;      /* only new ones; after_seq is not used */
+    const char *job;    /* only this job; NULL: by filter */
+    struct queued_filter filter;
+    uint32_t credit; /* events the daemon may send ahead; 0: 256 */
+};
+
+/* Borrowed for the call. Anything but 0 ends the watch. */
+typedef int queued_on_event(const struct queued_event *event, void *ctx);
+
+struct queued_watch;
+
+/* Open a stream of events beside the client, which stays usable. It resumes by itself after a
+ * restart of the daemon. OUT_OF_RANGE (here or later): history up to there is gone; list, and watch
+ * from the as_of_seq of the list. */
+QUEUED_API int queued_watch_open(struct queued_client *c, const struct queued_watch_options *o,
+                                 struct queued_watch **ret, struct queued_error *error);
+/* Call on_event for what comes within wait_ms (-1: for ever). 0: went on, or time is up; 1:
+ * on_event ended it; -1: error. */
+QUEUED_API int queued_watch_next(struct queued_watch *w, int64_t wait_ms, queued_on_event *on_event,
+                                 void *ctx, struct queued_error *error);
+/* Everything up to this number was delivered or is filtered out. */
+QUEUED_API uint64_t queued_watch_seq(const struct queued_watch *w);
+QUEUED_API void queued_watch_close(struct queued_watch *w);
+
+enum queued_wait_for { QUEUED_WAIT_FINISHED, QUEUED_WAIT_RUNNING, QUEUED_WAIT_SCHEDULED };
+
+struct queued_wait_options {
+    enum queued_wait_for what;
+    bool any;                  /* until one of them, not all */
+    int64_t wait_ms;           /* 0: for ever */
+    queued_on_event *on_event; /* called for each change of state of these jobs; may be NULL */
+    void *ctx;
+};
+
+/* Wait until the jobs (n >= 1) have reached what is asked for, judged by their present state; a
+ * final state always ends the wait. *ret: the jobs in the order given. DEADLINE: time is up, the
+ * jobs go on. Free with queued_jobs_free(). */
+QUEUED_API int queued_wait(struct queued_client *c, const char *const *jobs, size_t n,
+                           const struct queued_wait_options *options, struct queued_jobs **ret,
+                           struct queued_error *error);
+
+/* ---- the cluster and the tenants */
+
+struct queued_node {
+    const char *name;
+    const char *model; /* NULL: no GPUs */
+    int64_t gpus_capacity;
+    int64_t gpus_allocatable;
+    int64_t gpus_expected;
+    int64_t gpus_used;
+    int64_t gpus_free;
+    bool is_usable;
+    bool is_known; /* false: only a pod has named it */
+    const char *trouble;
+    size_t n_domains;
+    const char *const *domains; /* path in each hierarchy */
+    int64_t cpu_milli;          /* allocatable */
+    int64_t cpu_milli_used;
+    int64_t memory_bytes;
+    int64_t memory_bytes_used;
+    uint32_t pods;
+    size_t n_jobs;
+    const char *const *jobs;
+    size_t n_taints;
+    const char *const *taints;
+};
+
+struct queued_nodes {
+    size_t n;
+    const struct queued_node *v; /* by name */
+};
+
+QUEUED_API int queued_nodes(struct queued_client *c, struct queued_nodes **ret,
+                            struct queued_error *error);
+QUEUED_API void queued_nodes_free(struct queued_nodes *nodes);
+
+struct queued_model {
+    const char *model;
+    uint32_t nodes; /* usable */
+    uint64_t gpus;
+    uint64_t free;
+    uint64_t slots[4]; /* free sets of 1, 2, 4 and 8 on one node */
+};
+
+struct queued_domain {
+    const char *hierarchy;
+    const char *level;
+    const char *path;
+    uint32_t depth;
+    size_t n_models;
+    const struct queued_model *models;
+};
+
+struct queued_topology {
+    size_t n_models;
+    const struct queued_model *models; /* of the whole cluster */
+    size_t n;
+    const struct queued_domain *v; /* depth first, in order of path */
+};
+
+QUEUED_API int queued_topology(struct queued_client *c, struct queued_topology **ret,
+                               struct queued_error *error);
+QUEUED_API void queued_topology_free(struct queued_topology *topology);
+
+struct queued_quota {
+    const char *model;
+    bool has_quota;
+    int64_t quota;
+    bool has_limit;
+    int64_t limit;
+    uint64_t used;
+};
+
+struct queued_tenant {
+    const char *path;
+    uint32_t weight;
+    uint32_t pending;
+    uint32_t active;
+    size_t n_quotas;
+    const struct queued_quota *quotas;
+};
+
+struct queued_tenants {
+    size_t n;
+    const struct queued_tenant *v;
+};
+
+QUEUED_API int queued_tenants(struct queued_client *c, struct queued_tenants **ret,
+                              struct queued_error *error);
+QUEUED_API void queued_tenants_free(struct queued_tenants *tenants);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

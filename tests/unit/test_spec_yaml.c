@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_spec_yaml.c - both forms of a job file give the same spec; what is not acted on is refused
+ * with its path, what is unknown with a suggestion; the printer's output reads back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "spec_doc.h"
+#include "spec_pack.h"
+#include "spec_yaml.h"
+#include "util/mem.h"
+
+static struct spec_file load_text(const char *text)
+{
+    struct yaml_doc *doc = NULL;
+    struct spec_file f = {0};
+    struct err err;
+
+    if (yaml_parse(&doc, "job.yaml", text, strlen(text), &err) || spec_yaml_load(&f, doc, &err))
+        fail_msg("%s", err.text);
+    return f;
+}
+
+static struct spec_file load_file(const char *path)
+{
+    struct yaml_doc *doc = NULL;
+    struct spec_file f = {0};
+    struct err err;
+
+    if (yaml_parse_file(&doc, path, &err) || spec_yaml_load(&f, doc, &err))
+        fail_msg("%s", err.text);
+    return f;
+}
+
+static void assert_refused(const char *text, const char *want)
+{
+    struct yaml_doc *doc = NULL;
+    struct spec_file f = {0};
+    struct err err = {0};
+
+    if (yaml_parse(&doc, "job.yaml", text, strlen(text), &err) == 0 &&
+        spec_yaml_load(&f, doc, &err) == 0)
+        fail_msg("was accepted: %s", text);
+    assert_int_equal(err.code, ERR_INVALID);
+    assert_null(f.doc);
+    if (!strstr(err.text, want))
+        fail_msg("\"%s\" lacks \"%s\"", err.text, want);
+}
+
+/* Packed bytes, which the caller frees. */
+static uint8_t *pack(const struct queued_spec *s, size_t *len)
+{
+    struct arena a = {0};
+    Queued__V1__JobSpec *m = NULL;
+    struct err err;
+    uint8_t *bytes;
+
+    if (spec_pack(&m, s, &a, &err))
+        fail_msg("%s", err.text);
+    *len = queued__v1__job_spec__get_packed_size(m);
+    bytes = xmalloc(*len);
+    (void)queued__v1__job_spec__pack(m, bytes);
+    arena_fini(&a);
+    return bytes;
+}
+
+static void the_canonical_form_gives_every_field(void **state)
+{
+    struct spec_file f = load_file("tests/data/jobs/canonical.yaml");
+    const struct queued_spec *s = &f.specs[0];
+    const struct queued_role *w = &s->roles[1];
+
+    (void)state;
+    assert_int_equal(f.n, 1);
+    assert_string_equal(s->name, "everything");
+    assert_string_equal(s->tenant, "foundation/pretrain");
+    assert_string_equal(s->ns, "pretrain");
+    assert_string_equal(s->submit_key, "run7/attempt-1");
+    assert_true(s->max_runtime_us == INT64_C(5400000000));
+    assert_true(s->max_queue_us == INT64_C(172800000000));
+    assert_true(s->start_timeout_us == INT64_C(1200000000));
+    assert_true(s->checkpoint_grace_us == INT64_C(300000000));
+    assert_true(s->has_max_restarts && s->max_restarts == 0);
+    assert_string_equal(s->topology_required, "block");
+    assert_string_equal(s->topology_preferred, "rack");
+    assert_int_equal(s->n_labels, 2);
+    assert_string_equal(s->labels[1].key, "example.com/cost-center");
+    assert_int_equal(s->n_annotations, 2);
+    assert_int_equal(s->n_roles, 2);
+    assert_true(s->roles[0].cpu_milli == 500);
+    assert_int_equal(w->replicas, 4);
+    assert_int_equal(w->gpus, 8);
+    assert_int_equal(w->n_gpu_models, 2);
+    assert_string_equal(w->gpu_models[1], "H200");
+    assert_true(w->cpu_milli == 96000);
+    assert_true(w->memory_bytes == INT64_C(1500) << 30);
+    assert_true(w->extended[0].amount == 2);
+    assert_int_equal(w->n_env, 3);
+    assert_string_equal(w->env[1].value, "");
+    assert_string_equal(w->env[2].value, "1");
+    assert_int_equal(w->n_volumes, 8);
+    assert_int_equal(w->volumes[3].kind, QUEUED_VOLUME_EMPTY_DIR);
+    assert_string_equal(w->volumes[5].path, "/export/home");
+    assert_string_equal(w->volumes[6].name, "ckpt");
+    assert_string_equal(w->volumes[7].name, "volume-07");
+    assert_true(w->volumes[7].is_read_only);
+    assert_string_equal(w->node_selector[0].key, "pool");
+    assert_null(w->tolerations[1].key);
+    spec_file_fini(&f);
+}
+
+static void the_short_form_means_what_the_canonical_one_says(void **state)
+{
+    static const char canonical[] =
+        "apiVersion: gang.queued/v1\nkind: GangJob\n"
+        "metadata: {name: resnet-ddp, labels: {project: vision-baselines}}\n"
+        "spec:\n  tenant: vision\n  submitKey: k1\n  priorityClass: low\n  maxRuntime: 24h\n"
+        "  topology: {required: block, preferred: rack}\n  checkpoint: {grace: 5m}\n"
+        "  roles:\n  - replicas: 4\n    image: registry.example.com/vision/train:2.7.1-cu128\n"
+        "    command: [/bin/sh, -c, \"exec torchrun train.py --data /data/imagenet --out /ckpt\"]\n"
+        "    workingDir: /workspace\n    env: [{name: NCCL_DEBUG, value: WARN}]\n"
+        "    volumes: [\"imagenet-ro:/data:ro\", \"vision-ckpt:/ckpt\"]\n"
+        "    resources: {gpus: 8, gpuModel: H100, cpu: 96, memory: 1500Gi, shm: 64Gi}\n";
+    struct spec_file a = load_file("tests/data/jobs/short.yaml"), b = load_text(canonical);
+    size_t a_len, b_len;
+    uint8_t *a_bytes = pack(&a.specs[0], &a_len), *b_bytes = pack(&b.specs[0], &b_len);
+
+    (void)state;
+    assert_int_equal(a_len, b_len);
+    assert_memory_equal(a_bytes, b_bytes, a_len);
+    free(a_bytes);
+    free(b_bytes);
+    spec_file_fini(&a);
+    spec_file_fini(&b);
+}
+
+static void topology_any_is_a_wish_too(void **state)
+{
+    struct spec_file f = load_text("name: a\nimage: b\ntopology: any\n");
+
+    (void)state;
+    assert_string_equal(f.specs[0].topology_preferred, "any");
+    assert_null(f.specs[0].topology_required);
+    spec_file_fini(&f);
+}
+
+static void a_file_may_hold_several_jobs(void **state)
+{
+    struct spec_file f = load_file("tests/data/jobs/several.yaml");
+
+    (void)state;
+    assert_int_equal(f.n, 2);
+    assert_string_equal(f.specs[1].name, "two");
+    spec_file_fini(&f);
+    f = load_file("tests/data/jobs/short.json");
+    assert_int_equal(f.specs[0].roles[0].replicas, 2);
+    spec_file_fini(&f);
+}
+
+static void check_round_trip(const char *path, enum queued_format format)
+{
+    struct spec_file f = load_file(path), again;
+    struct arena a = {0};
+    Queued__V1__JobSpec *m = NULL;
+    size_t len, again_len;
+    uint8_t *bytes = pack(&f.specs[0], &len), *again_bytes;
+    char *text;
+
+    assert_int_equal(spec_pack(&m, &f.specs[0], &a, NULL), 0);
+    text = queued_spec_text((const struct queued_stored_spec *)(const void *)m, format);
+    again = load_text(text);
+    again_bytes = pack(&again.specs[0], &again_len);
+    if (len != again_len || memcmp(bytes, again_bytes, len) != 0)
+        fail_msg("differs after: %s", text);
+    free(text);
+    free(bytes);
+    free(again_bytes);
+    arena_fini(&a);
+    spec_file_fini(&again);
+    spec_file_fini(&f);
+}
+
+static void what_is_printed_reads_back_to_the_same_spec(void **state)
+{
+    (void)state;
+    check_round_trip("tests/data/jobs/canonical.yaml", QUEUED_YAML);
+    check_round_trip("tests/data/jobs/canonical.yaml", QUEUED_JSON);
+    check_round_trip("tests/data/jobs/short.yaml", QUEUED_YAML);
+}
+
+#define HEAD "apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {name: a}\n"
+#define ROLE "  roles:\n  - image: b\n"
+
+static void what_is_not_acted_on_is_refused_with_its_path(void **state)
+{
+    static const char *const in_spec[] = {
+        "preemptible", "preemption", "hold",   "startAfter",        "deadline", "dependsOn",
+        "rendezvous",  "completion", "array",  "elastic",           "cleanup",  "onPreemption",
+        "logs",        "disruption", "notify", "utilizationPolicy",
+    };
+    static const char *const in_role[] = {
+        "minReplicas", "spares",  "leader", "startAfter",      "template",
+        "envFrom",     "secrets", "ports",  "imagePullPolicy",
+    };
+    static const char *const in_resources[] = {"gpuMemoryMin", "mig", "rdma", "ephemeralStorage"};
+    static const char *const in_checkpoint[] = {"signal", "target", "path", "exitZero"};
+    char text[512], want[256];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(in_spec); i++) {
+        (void)snprintf(text, sizeof(text), HEAD "spec:\n  %s: x\n" ROLE, in_spec[i]);
+        (void)snprintf(want, sizeof(want), "job.yaml:5:3: spec.%s: is not acted on", in_spec[i]);
+        assert_refused(text, want);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(in_role); i++) {
+        (void)snprintf(text, sizeof(text), HEAD "spec:\n" ROLE "    %s: x\n", in_role[i]);
+        (void)snprintf(want, sizeof(want), "job.yaml:7:5: spec.roles[0].%s: is not acted on",
+                       in_role[i]);
+        assert_refused(text, want);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(in_resources); i++) {
+        (void)snprintf(text, sizeof(text), HEAD "spec:\n" ROLE "    resources: {%s: 1}\n",
+                       in_resources[i]);
+        (void)snprintf(want, sizeof(want), "spec.roles[0].resources.%s: is not acted on",
+                       in_resources[i]);
+        assert_refused(text, want);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(in_checkpoint); i++) {
+        (void)snprintf(text, sizeof(text), "name: a\nimage: b\ncheckpoint: {%s: x}\n",
+                       in_checkpoint[i]);
+        (void)snprintf(want, sizeof(want), "job.yaml:3:14: checkpoint.%s: is not acted on",
+                       in_checkpoint[i]);
+        assert_refused(text, want);
+    }
+}
+
+static void mistakes_are_answered_with_place_path_and_remedy(void **state)
+{
+    static const char *const rows[][2] = {
+        {"name: a\nimage: b\ngpu: 8\n", "job.yaml:3:1: gpu: unknown key; did you mean gpus?"},
+        {"name: a\nimage: b\nmaxRuntime: 2h\n", "maxRuntime: is written time in the short form"},
+        {"name: Abc\nimage: b\n", "job.yaml:1:7: name: \"Abc\" is no job name"},
+        {"name: 4you\nimage: b\n", "beginning with a letter"},
+        {"name: a\n", "job.yaml:1:1: \"image\" is missing"},
+        {"image: b\n", "\"name\" is missing"},
+        {"name: a\nimage: b\nnodes: 0\n", "job.yaml:3:8: nodes: 0 is out of range"},
+        {"name: a\nimage: b\ngpus: 65\n", "gpus: 65 is out of range; allowed are 0 to 64"},
+        {"name: a\nimage: b\ntime: 24\n", "time: \"24\" is no duration"},
+        {"name: a\nimage: b\ntime: 0\n", "time: must be longer than 0"},
+        {"name: a\nimage: b\nmemory: 4GB\n", "memory: \"4GB\" is no quantity"},
+        {"name: a\nimage: b\ntopology: rack\n", "\"rack\" is no topology; write required:LEVEL"},
+        {"name: a\nimage: b\ntopology: required:a required:b\n", "is no topology"},
+        {"name: a\nimage: b\nvolumes: [\"x\"]\n", "\"x\" is no volume; write CLAIM:/path"},
+        {"name: a\nimage: b\nvolumes: [\"x:/a\", \"y:/a\"]\n", "volumes[1]: /a is mounted twice"},
+        {"name: a\nimage: b\nenv: {MASTER_ADDR: x}\n",
+         "job.yaml:3:20: env.MASTER_ADDR: MASTER_ADDR is set by the daemon"},
+        {"name: a\nimage: b\nenv: {PET_NNODES: 2}\n", "PET_NNODES is set by the daemon"},
+        {"name: a\nimage: b\nenv: {QUEUED_ANY: 2}\n", "QUEUED_ANY is set by the daemon"},
+        {"name: a\nimage: b\nenv: {WORLD_SIZE: 2}\n", "WORLD_SIZE is set by the daemon"},
+        {"name: a\nimage: b\nlabels: {gang.queued/x: y}\n", "belongs to the daemon"},
+        {"name: a\nimage: b\nlabels: {x: \"a b\"}\n", "is no label value"},
+        {"name: a\nimage: b\ntenant: a//b\n", "\"a//b\" is no tenant"},
+        {HEAD "spec:\n  teant: x\n" ROLE, "spec.teant: unknown key; did you mean tenant?"},
+        {HEAD "spec: {roles: []}\n", "spec.roles: must be a list with at least one role"},
+        {HEAD "spec: {tenant: x}\n", "spec: \"roles\" is missing"},
+        {HEAD "spec:\n" ROLE "  - image: c\n", "a role named worker exists already"},
+        {HEAD "spec:\n" ROLE "    command: python x\n", "spec.roles[0].command: must be a list"},
+        {HEAD "spec:\n" ROLE "    env: {A: b}\n", "spec.roles[0].env: must be a list"},
+        {HEAD "spec:\n" ROLE "    env: [{name: A}, {name: A}]\n", "A is set twice"},
+        {HEAD "spec:\n" ROLE "    volumes: [{name: a, mountPath: /a}]\n", "has no source"},
+        {HEAD "spec:\n" ROLE "    volumes: [{name: a, pvc: x, secret: y, mountPath: /a}]\n",
+         "a volume has one source"},
+        {HEAD "spec:\n  topology: required:rack\n" ROLE, "belongs to the short form"},
+        {HEAD "spec:\n  failurePolicy: {scope: pod}\n" ROLE,
+         "spec.failurePolicy.scope: pod is not"},
+        {HEAD "spec:\n  roles:\n  - {image: b, replicas: 9000}\n"
+              "  - {name: c, image: b, replicas: 9000}\n",
+         "18000 pods in all roles together"},
+        {"apiVersion: v1\nkind: Pod\n", "job.yaml:1:13: apiVersion: \"v1\" is not known"},
+        {"kind: GangJob\n", "\"apiVersion\" is missing"},
+        {"", "no job in it"},
+        {"- a\n", "expected a map"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_refused(rows[i][0], rows[i][1]);
+}
+
+static void set_changes_the_tree_before_it_is_read(void **state)
+{
+    static const char text[] = HEAD "spec:\n" ROLE "  - {name: c, image: d}\n";
+    static const char *const sets[] = {
+        "spec.maxRuntime=2h",
+        "spec.roles[1].replicas=3",
+        "spec.roles[0].resources.gpus=8",
+        "metadata.labels[\"example.com/a\"]=x=y",
+        "spec.roles[0].image=z",
+    };
+    struct yaml_doc *doc = NULL;
+    struct spec_file f;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(yaml_parse(&doc, "job.yaml", text, strlen(text), &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++)
+        if (spec_set(doc, sets[i], &err))
+            fail_msg("%s", err.text);
+    assert_int_equal(spec_set(doc, "spec.roles[7].gpus=1", &err), -1);
+    assert_non_null(strstr(err.text, "there is no \"7\""));
+    assert_int_equal(spec_set(doc, "spec.roles.gpus=1", &err), -1);
+    assert_int_equal(spec_set(doc, "maxRuntime", &err), -1);
+    assert_int_equal(spec_set(doc, "a[=1", &err), -1);
+    assert_int_equal(spec_yaml_load(&f, doc, &err), -1); /* x=y is no label value */
+    assert_string_equal(err.text, "command line: metadata.labels[\"example.com/a\"]: \"x=y\" is no "
+                                  "label value; at most 63 letters, digits, -, _ and .");
+
+    assert_int_equal(yaml_parse(&doc, "job.yaml", text, strlen(text), &err), 0);
+    assert_int_equal(spec_set(doc, sets[0], &err), 0);
+    assert_int_equal(spec_set(doc, sets[1], &err), 0);
+    assert_int_equal(spec_set(doc, sets[2], &err), 0);
+    assert_int_equal(spec_yaml_load(&f, doc, &err), 0);
+    assert_true(f.specs[0].max_runtime_us == INT64_C(7200000000));
+    assert_int_equal(f.specs[0].roles[1].replicas, 3);
+    assert_int_equal(f.specs[0].roles[0].gpus, 8);
+    spec_file_fini(&f);
+}
+
+static void a_spec_too_large_for_the_wire_is_refused(void **state)
+{
+    char *big = xmalloc(SPEC_PACKED_MAX + 1);
+    struct queued_role role = {.image = "b", .n_args = 1, .args = (const char *const[]){big}};
+    struct queued_spec s = {.name = "a", .n_roles = 1, .roles = &role};
+    struct arena a = {0};
+    Queued__V1__JobSpec *m = NULL;
+    struct err err;
+
+    (void)state;
+    memset(big, 'x', SPEC_PACKED_MAX);
+    big[SPEC_PACKED_MAX] = '\0';
+    assert_int_equal(spec_pack(&m, &s, &a, &err), -1);
+    assert_int_equal(err.code, ERR_INVALID);
+    assert_non_null(strstr(err.text, "at most 49152 are allowed"));
+    big[100] = '\0';
+    assert_int_equal(spec_pack(&m, &s, &a, &err), 0);
+    arena_fini(&a);
+    free(big);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_canonical_form_gives_every_field),
+        cmocka_unit_test(the_short_form_means_what_the_canonical_one_says),
+        cmocka_unit_test(topology_any_is_a_wish_too),
+        cmocka_unit_test(a_file_may_hold_several_jobs),
+        cmocka_unit_test(what_is_printed_reads_back_to_the_same_spec),
+        cmocka_unit_test(what_is_not_acted_on_is_refused_with_its_path),
+        cmocka_unit_test(mistakes_are_answered_with_place_path_and_remedy),
+        cmocka_unit_test(set_changes_the_tree_before_it_is_read),
+        cmocka_unit_test(a_spec_too_large_for_the_wire_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
