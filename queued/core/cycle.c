@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cycle.c - take the next gang in order, ask limit and cluster, decide.
+ *
+ * A gang that cannot start never stops a later one: its bucket goes to sleep with the verdict
+ * and the next one is asked, until one is placed or all sleep.
+ */
+#include "core/cycle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/order.h"
+#include "core/place.h"
+
+enum { COMBINATIONS_MAX = 64 };
+
+/* Models that a role with GPUs may be tried on, in order; a role without GPUs has the one MODELS_MAX. */
+struct choices {
+    uint32_t n[JOB_ROLES_MAX];
+    uint8_t v[JOB_ROLES_MAX][MODELS_MAX];
+    uint32_t at[JOB_ROLES_MAX]; /* odometer */
+};
+
+static void list_choices(const struct state *s, const struct demand *d, struct choices *c)
+{
+    *c = (struct choices){0};
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        const struct demand_role *role = &d->roles[r];
+
+        if (role->each.amount[RES_GPUS] == 0) {
+            c->v[r][c->n[r]++] = MODELS_MAX;
+        } else if (role->n_models) {
+            for (uint32_t i = 0; i < role->n_models; i++)
+                if (role->models[i] < MODELS_MAX)
+                    c->v[r][c->n[r]++] = role->models[i];
+        } else {
+            for (uint32_t m = 0; m < s->settings->n_models; m++)
+                if (s->cluster.model_gpus[m] > 0)
+                    c->v[r][c->n[r]++] = (uint8_t)m;
+        }
+    }
+}
+
+/* Models of the present combination; false when some role has none. */
+static bool combination(const struct choices *c, const struct demand *d, uint8_t *ret_models)
+{
+    memset(ret_models, MODELS_MAX, JOB_ROLES_MAX);
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        if (c->n[r] == 0)
+            return false;
+        ret_models[r] = c->v[r][c->at[r]];
+    }
+    return true;
+}
+
+static bool advance(struct choices *c, const struct demand *d)
+{
+    for (uint32_t r = d->n_roles; r-- > 0;) {
+        if (++c->at[r] < c->n[r])
+            return true;
+        c->at[r] = 0;
+    }
+    return false;
+}
+
+static bool limits_admit(const struct state *s, const struct job *j, const uint8_t *models)
+{
+    uint64_t gpus[MODELS_MAX] = {0};
+
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        if (models[r] != MODELS_MAX)
+            gpus[models[r]] += (uint64_t)j->demand->roles[r].replicas *
+                               (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+    for (uint32_t m = 0; m < s->settings->n_models; m++)
+        if (gpus[m] && !tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL))
+            return false;
+    return true;
+}
+
+/* CPU and memory that the demand leaves out, once per shape of the cluster. */
+static void refresh_shares(const struct state *s, struct demand *d)
+{
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        struct demand_role *role = &d->roles[r];
+
+        if ((role->has_cpu && role->has_memory) ||
+            (role->has_share && role->share_gen == s->cluster.shape_gen))
+            continue;
+        role->share_gen = s->cluster.shape_gen;
+        role->has_share = demand_share(&s->cluster, role, &role->share_cpu_milli,
+                                       &role->share_memory_bytes);
+    }
+}
+
+static bool is_any_excluded(const struct job *j)
+{
+    return j->excluded[0] != IX_NONE;
+}
+
+/* Place one gang; false with the code of the verdict. */
+static bool try_job(struct state *s, struct job *j, struct event *ev, const char **ret_code)
+{
+    struct choices c;
+    struct place_result r = {0};
+    bool limited = true;
+    int n = 0;
+
+    s->n_evaluations++;
+    refresh_shares(s, j->demand);
+    list_choices(s, j->demand, &c);
+    do {
+        uint8_t models[JOB_ROLES_MAX];
+        struct place_wish wish = {.demand = j->demand, .models = models, .excluded = j->excluded};
+        bool placed;
+
+        if (!combination(&c, j->demand, models) || !limits_admit(s, j, models))
+            continue;
+        limited = false;
+        placed = place_gang(&s->cluster, &wish, &r);
+        if (!placed && is_any_excluded(j)) {
+            wish.excluded = NULL; /* a host that refused is better than none: back-off spaces it */
+            placed = place_gang(&s->cluster, &wish, &r);
+        }
+        if (!placed)
+            continue;
+        *ev = (struct event){.kind = EV_GANG_PLACED, .at = s->now};
+        ev->u.placed.job = j->id;
+        ev->u.placed.n = j->demand->pods;
+        ev->u.placed.members = r.members;
+        memcpy(ev->u.placed.models, models, sizeof(models));
+        memcpy(ev->u.placed.fixed_cpu_milli, r.fixed_cpu_milli, sizeof(r.fixed_cpu_milli));
+        memcpy(ev->u.placed.fixed_memory_bytes, r.fixed_memory_bytes, sizeof(r.fixed_memory_bytes));
+        return true;
+    } while (++n < COMBINATIONS_MAX && advance(&c, j->demand));
+    *ret_code = limited ? "TenantLimit" : "InsufficientGpus";
+    return false;
+}
+
+bool cycle_next(struct state *s, usec_t now, struct event *ev)
+{
+    struct job *j;
+
+    if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
+        return false;
+    s->now = now;
+    for (;;) {
+        const char *code = NULL;
+
+        j = order_next(s, now);
+        if (!j)
+            break;
+        if (try_job(s, j, ev, &code))
+            return true;
+        order_block(s, j->bucket, code);
+    }
+    s->is_quiet = true;
+    return false;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expire.c - bounded sweeps over what the state remembers for a time only. */
+#include "core/expire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/facts.h"
+#include "core/intake.h"
+#include "core/job_life.h"
+
+void expire_job(struct state *s, struct job *j, struct effects *fx)
+{
+    char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
+    struct submit_key *k = NULL;
+
+    (void)snprintf(text, sizeof(text), "%s\n%s", j->tenant, j->submit_key); /* bounded */
+    HASH_FIND_STR(s->keys, text, k);
+    if (k && k->job.v == j->id.v)
+        k->drop_at = s->now + EXPIRE_KEY_S * USEC_PER_SEC;
+    (void)effects_add(fx, EFFECT_DROP_JOB, j->id);
+    intake_drop_job(s, j);
+}
+
+static void sweep_answers(struct state *s, struct effects *fx)
+{
+    struct remembered *r, *next;
+    int n = 0;
+
+    HASH_ITER (hh, s->answers, r, next) {
+        struct answer *a;
+
+        if (r->at + EXPIRE_ANSWER_S * USEC_PER_SEC > s->now || n++ == EXPIRE_BATCH)
+            return; /* the others are younger */
+        a = xcalloc(1, sizeof(*a));
+        a->uid = r->key.uid;
+        a->at = r->at;
+        memcpy(a->request_id, r->key.request_id, sizeof(a->request_id));
+        effects_add(fx, EFFECT_DROP_REQUEST, r->job)->u.answer = a;
+        HASH_DELETE(hh, s->answers, r);
+        free(r->text);
+        free(r);
+    }
+}
+
+static void sweep_keys(struct state *s, struct effects *fx)
+{
+    struct submit_key *k, *next;
+    int n = 0;
+
+    HASH_ITER (hh, s->keys, k, next) {
+        if (k->drop_at == 0 || k->drop_at > s->now)
+            continue;
+        if (n++ == EXPIRE_BATCH)
+            return;
+        effects_add(fx, EFFECT_DROP_KEY, k->job)->u.key = k->key; /* taken over */
+        HASH_DELETE(hh, s->keys, k);
+        free(k);
+    }
+}
+
+static void sweep_notes(struct state *s, struct effects *fx)
+{
+    uint64_t n = s->meta.next_seq - s->meta.oldest_seq;
+
+    if (n <= EXPIRE_NOTES_MAX)
+        return;
+    s->meta.oldest_seq += n - EXPIRE_NOTES_MAX > 1000 ? 1000 : n - EXPIRE_NOTES_MAX;
+    effects_add(fx, EFFECT_DROP_EVENTS, (struct job_id){0})->u.below_seq = s->meta.oldest_seq;
+}
+
+usec_t expire_sweep(struct state *s, struct effects *fx)
+{
+    sweep_answers(s, fx);
+    sweep_keys(s, fx);
+    sweep_notes(s, fx);
+    facts_check_orphans(s, fx);
+    return s->now + 10 * USEC_PER_SEC;
+}

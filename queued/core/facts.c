@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* facts.c - facts about nodes and pods, matched to what the jobs expect.
+ *
+ * A pod counts through its gang only if job, attempt, role, index and uid are the gang's; every
+ * other pod counts for itself. A pod of ours that no gang wants any more is deleted.
+ */
+#include "core/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/job_life.h"
+#include "util/str.h"
+
+enum { ORPHAN_KEEP_S = 600 };
+
+static void watch_node(struct state *s, struct node *n, bool is_lost)
+{
+    if (!is_lost) {
+        n->lost_at = 0;
+        return;
+    }
+    if (n->lost_at)
+        return;
+    n->lost_at = s->now + s->settings->node_lost_us;
+    *vec_push(&s->lost_nodes) = n->ix;
+}
+
+void facts_node_seen(struct state *s, struct node_fact *fact)
+{
+    struct node *n = cluster_node_seen(&s->cluster, fact);
+
+    watch_node(s, n, !n->fact->is_ready);
+    s->is_quiet = false;
+}
+
+void facts_node_gone(struct state *s, const char *name)
+{
+    struct node *n;
+
+    cluster_node_gone(&s->cluster, name);
+    n = cluster_find(&s->cluster, name);
+    if (n)
+        watch_node(s, n, true);
+    s->is_quiet = false;
+}
+
+usec_t facts_check_nodes(struct state *s, struct effects *fx)
+{
+    usec_t next = INT64_MAX;
+
+    for (size_t i = 0; i < s->lost_nodes.n;) {
+        uint32_t ix = s->lost_nodes.v[i];
+        struct node *n = cluster_node(&s->cluster, ix);
+
+        if (!n || !n->lost_at) { /* forgotten, or fine again */
+            vec_remove(&s->lost_nodes, i);
+            continue;
+        }
+        i++;
+        if (n->lost_at > s->now) {
+            next = n->lost_at < next ? n->lost_at : next;
+            continue;
+        }
+        for (size_t k = s->active.n; k-- > 0;) /* jobs that move on leave the list */
+            if (k < s->active.n && cluster_node(&s->cluster, ix))
+                job_node_lost(s, s->active.v[k], ix, fx);
+        vec_remove(&s->lost_nodes, i - 1);
+        i--;
+        n = cluster_node(&s->cluster, ix);
+        if (n)
+            n->lost_at = 0;
+    }
+    return next;
+}
+
+static void delete_pod(const char *ns, const char *name, const char *uid, struct effects *fx)
+{
+    struct ev_pod_gone *p = xcalloc(1, sizeof(*p));
+
+    (void)str_copy(p->ns, sizeof(p->ns), ns);
+    (void)str_copy(p->name, sizeof(p->name), name);
+    (void)str_copy(p->uid, sizeof(p->uid), uid);
+    effects_add(fx, EFFECT_POD_DELETE, (struct job_id){0})->u.pod = p;
+}
+
+static bool is_over(const struct pod_fact *pod)
+{
+    return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
+}
+
+static void remember_orphan(struct state *s, const struct pod_fact *pod)
+{
+    struct orphan *o = NULL;
+    char key[LABEL_MAX + 1 + NODE_NAME_MAX + 1];
+
+    (void)snprintf(key, sizeof(key), "%s/%s", pod->ns, pod->name); /* bounded */
+    HASH_FIND_STR(s->orphans, key, o);
+    if (!o) {
+        o = xcalloc(1, sizeof(*o));
+        o->key = xstrdup(key);
+        o->seen_at = s->now;
+        HASH_ADD_KEYPTR(hh, s->orphans, o->key, strlen(o->key), o);
+    }
+    memcpy(o->uid, pod->uid, sizeof(o->uid));
+}
+
+static void forget_orphan(struct state *s, const char *ns, const char *name)
+{
+    struct orphan *o = NULL;
+    char key[LABEL_MAX + 1 + NODE_NAME_MAX + 1];
+
+    (void)snprintf(key, sizeof(key), "%s/%s", ns, name); /* bounded */
+    HASH_FIND_STR(s->orphans, key, o);
+    if (!o)
+        return;
+    HASH_DELETE(hh, s->orphans, o);
+    free(o->key);
+    free(o);
+}
+
+void facts_check_orphans(struct state *s, struct effects *fx)
+{
+    struct orphan *o, *next;
+
+    HASH_ITER (hh, s->orphans, o, next) {
+        char *slash = strchr(o->key, '/');
+
+        if (o->seen_at + ORPHAN_KEEP_S * USEC_PER_SEC > s->now)
+            return; /* the others are younger */
+        if (!effects_have_room(fx))
+            return;
+        *slash = '\0';
+        delete_pod(o->key, slash + 1, o->uid, fx);
+        *slash = '/';
+        HASH_DELETE(hh, s->orphans, o);
+        free(o->key);
+        free(o);
+    }
+}
+
+/* The member that this pod is, or NULL: of no gang, of an attempt that is over, or another uid. */
+static struct member *member_of(const struct job *j, const struct pod_fact *pod)
+{
+    struct member *m;
+    char name[POD_NAME_TEXT];
+
+    if (!j || !j->members || pod->attempt != j->attempt || strcmp(pod->ns, j->ns) != 0)
+        return NULL;
+    m = job_member(j, job_role(j, pod->role), pod->index);
+    if (!m || strcmp(job_pod_name(name, j, m), pod->name) != 0)
+        return NULL;
+    return !m->uid[0] || strcmp(m->uid, pod->uid) == 0 ? m : NULL;
+}
+
+/* A pod of ours that no gang wants: of another attempt or uid, or of a job that is over. */
+static void stray_seen(struct state *s, const struct job *j, const struct pod_fact *pod,
+                       struct effects *fx)
+{
+    cluster_pod_seen(&s->cluster, pod);
+    s->is_quiet = false;
+    if (pod->is_deleting)
+        return;
+    if (j) {
+        delete_pod(pod->ns, pod->name, pod->uid, fx);
+        return;
+    }
+    /* above the store's last id an older store was restored: an operator must look first */
+    if (pod->job.v <= s->meta.last_id.v)
+        remember_orphan(s, pod);
+}
+
+/* Our pod sits on another host than was decided: believe what is seen. */
+static void member_moved(struct state *s, struct job *j, struct member *m,
+                         const struct pod_fact *pod, struct effects *fx)
+{
+    struct ev_pod_answer a = {.refusal = REFUSAL_BIND};
+    struct resources asks;
+
+    if (m->phase > MEMBER_RUNNING)
+        return;
+    state_pod_asks(j, m->role, &asks);
+    cluster_release(&s->cluster, m->node_ix, &asks);
+    m->node_ix = cluster_node_named(&s->cluster, pod->node);
+    cluster_hold(&s->cluster, m->node_ix, &asks);
+    (void)snprintf(a.text, sizeof(a.text), "it was bound to another node by somebody else");
+    job_refused(s, j, m, &a, fx);
+}
+
+static void member_seen(struct state *s, struct job *j, struct member *m,
+                        const struct pod_fact *pod, struct effects *fx)
+{
+    const struct node *n = cluster_node(&s->cluster, m->node_ix);
+
+    m->is_seen = true;
+    memcpy(m->uid, pod->uid, sizeof(m->uid));
+    cluster_pod_gone(&s->cluster, pod->ns, pod->name, ""); /* it counts through the gang */
+    if (pod->node[0] && m->phase <= MEMBER_RUNNING && n && strcmp(n->name, pod->node) != 0) {
+        member_moved(s, j, m, pod, fx);
+        return;
+    }
+    if (is_over(pod))
+        job_member_ended(s, j, m, pod, fx);
+    else if (pod->phase == POD_RUNNING && pod->node[0])
+        job_member_running(s, j, m, fx);
+    else if (pod->node[0])
+        job_member_bound(s, j, m, fx);
+}
+
+void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects *fx)
+{
+    struct job *j = pod->job.v ? state_job(s, pod->job) : NULL;
+    struct member *m = member_of(j, pod);
+
+    if (m && (job_state_is_active(j->state) || is_over(pod))) {
+        if (job_state_is_active(j->state) && m->phase != MEMBER_GONE) {
+            member_seen(s, j, m, pod, fx);
+            return;
+        }
+        if (is_over(pod))
+            return; /* kept for its log until JOB_KEEP_PODS_S */
+    }
+    if (pod->job.v && !(is_over(pod) && !j)) {
+        stray_seen(s, j, pod, fx);
+        return;
+    }
+    cluster_pod_seen(&s->cluster, pod);
+    s->is_quiet = false;
+}
+
+void facts_pod_gone(struct state *s, const struct ev_pod_gone *gone, struct effects *fx)
+{
+    struct job *j = gone->job.v ? state_job(s, gone->job) : NULL;
+
+    cluster_pod_gone(&s->cluster, gone->ns, gone->name, gone->uid);
+    forget_orphan(s, gone->ns, gone->name);
+    s->is_quiet = false;
+    if (!j || !j->members || gone->attempt != j->attempt || !job_state_is_active(j->state))
+        return;
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        struct member *m = &j->members[i];
+        char name[POD_NAME_TEXT];
+
+        if (gone->member != IX_NONE && gone->member != i)
+            continue;
+        if (strcmp(job_pod_name(name, j, m), gone->name) != 0 || strcmp(gone->ns, j->ns) != 0)
+            continue;
+        if (!gone->uid[0] || !m->uid[0] || strcmp(gone->uid, m->uid) == 0)
+            job_member_gone(s, j, m, "was deleted", fx);
+        return;
+    }
+}
+
+/* The member that an answer of the adapter speaks of, when it is still wanted. */
+static struct member *answered(struct state *s, const struct ev_pod_answer *a, struct job **ret)
+{
+    struct job *j = state_job(s, a->job);
+
+    if (!j || !j->members || a->attempt != j->attempt || a->member >= j->n_members)
+        return NULL;
+    *ret = j;
+    return &j->members[a->member];
+}
+
+void facts_pod_bound(struct state *s, const struct ev_pod_answer *a, struct effects *fx)
+{
+    struct job *j = NULL;
+    struct member *m = answered(s, a, &j);
+
+    if (!m || m->phase == MEMBER_GONE)
+        return;
+    if (!m->uid[0])
+        (void)str_copy(m->uid, sizeof(m->uid), a->uid);
+    if (strcmp(m->uid, a->uid) == 0)
+        job_member_bound(s, j, m, fx);
+}
+
+void facts_pod_refused(struct state *s, const struct ev_pod_answer *a, struct effects *fx)
+{
+    struct job *j = NULL;
+    struct member *m = answered(s, a, &j);
+
+    if (m)
+        job_refused(s, j, m, a, fx);
+}
+
+void facts_service_gone(struct state *s, struct job_id id, struct effects *fx)
+{
+    struct job *j = state_job(s, id);
+
+    /* while the job may still run, its service is made again with the next attempt */
+    if (!j || j->state != JOB_STOPPING || j->outcome == JOB_PENDING || !j->has_service)
+        return;
+    j->has_service = false;
+    job_save(s, j, fx);
+    job_check_gone(s, j, fx);
+}
+
+void facts_synced(struct state *s, const char *cluster_uid, struct effects *fx)
+{
+    if (!s->meta.cluster_uid[0])
+        (void)str_copy(s->meta.cluster_uid, sizeof(s->meta.cluster_uid), cluster_uid);
+    if (strcmp(s->meta.cluster_uid, cluster_uid) != 0) {
+        s->is_synced = false;
+        (void)snprintf(s->cluster_trouble, sizeof(s->cluster_trouble),
+                       "the store belongs to cluster %s and this is %s: point the kubeconfig at "
+                       "the right cluster, or start with an empty store",
+                       s->meta.cluster_uid, cluster_uid);
+        return;
+    }
+    s->is_synced = true;
+    s->is_quiet = false;
+    for (size_t i = s->active.n; i-- > 0;)
+        if (i < s->active.n)
+            job_resume(s, s->active.v[i], fx);
+}

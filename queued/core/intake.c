@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* intake.c - submit and cancel.
+ *
+ * Two keys guard against doubles: the request id (a retry of one call) and the submit key (the
+ * user's own). Both are stored in the transaction of the job, so either all of it is known after
+ * a crash or nothing.
+ */
+#include "core/intake.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/explain.h"
+#include "core/job_life.h"
+#include "core/order.h"
+#include "core/timers.h"
+#include "util/str.h"
+
+enum { PENDING_MAX_DEFAULT = 10000, NAME_ROUNDS_MAX = 1000 };
+
+static struct remembered *find_answer(const struct state *s, const struct request_ref *ref)
+{
+    struct remembered_key key;
+    struct remembered *r = NULL;
+
+    memset(&key, 0, sizeof(key)); /* the padding is part of the hash */
+    key.uid = ref->uid;
+    memcpy(key.request_id, ref->request_id, sizeof(key.request_id));
+    HASH_FIND(hh, s->answers, &key, sizeof(key), r);
+    return r;
+}
+
+void intake_remember(struct state *s, const struct answer *a)
+{
+    struct request_ref ref = {.uid = a->uid};
+    struct remembered *r;
+
+    memcpy(ref.request_id, a->request_id, sizeof(ref.request_id));
+    if (find_answer(s, &ref))
+        return;
+    r = xcalloc(1, sizeof(*r));
+    r->key.uid = a->uid;
+    memcpy(r->key.request_id, a->request_id, sizeof(r->key.request_id));
+    r->at = a->at;
+    r->job = a->job;
+    r->is_again = a->is_again;
+    r->text = a->text[0] ? xstrdup(a->text) : NULL;
+    HASH_ADD(hh, s->answers, key, sizeof(r->key), r);
+}
+
+static struct answer answer_for(const struct state *s, const struct request_ref *ref,
+                                enum err_code code, struct job_id job)
+{
+    struct answer a = {.uid = ref->uid, .at = s->now, .job = job, .code = code};
+
+    memcpy(a.request_id, ref->request_id, sizeof(a.request_id));
+    return a;
+}
+
+static void reply(const struct request_ref *ref, const struct answer *a, struct effects *fx)
+{
+    struct reply *r;
+
+    if (!ref->reply_token)
+        return;
+    r = xcalloc(1, sizeof(*r));
+    r->token = ref->reply_token;
+    r->answer = *a;
+    effects_add(fx, EFFECT_REPLY, a->job)->u.reply = r;
+}
+
+/* Answer and remember what was changed. */
+static void conclude(struct state *s, const struct request_ref *ref, const struct answer *a,
+                     struct effects *fx)
+{
+    intake_remember(s, a);
+    effects_add(fx, EFFECT_SAVE_REQUEST, a->job)->u.answer = xmemdup(a, sizeof(*a));
+    reply(ref, a, fx);
+}
+
+static bool refuse(const struct state *s, const struct request_ref *ref, struct effects *fx,
+                   const struct err *why)
+{
+    struct answer a = answer_for(s, ref, why->code, (struct job_id){0});
+
+    (void)str_copy(a.text, sizeof(a.text), why->text);
+    reply(ref, &a, fx);
+    return false;
+}
+
+/* A retry of a call that was carried out gets the same answer again. */
+static bool answered_before(const struct state *s, const struct request_ref *ref,
+                            struct effects *fx)
+{
+    const struct remembered *r = find_answer(s, ref);
+    struct answer a;
+
+    if (!r)
+        return false;
+    a = answer_for(s, ref, ERR_OK, r->job);
+    a.is_again = r->is_again;
+    if (r->text)
+        (void)str_copy(a.text, sizeof(a.text), r->text);
+    reply(ref, &a, fx);
+    return true;
+}
+
+/* Is the submit key taken? Answers then: the same job for the same spec, else CONFLICT. */
+static bool key_is_taken(const struct state *s, const struct ev_submit *ev, struct effects *fx)
+{
+    const struct submit_key *k =
+        ev->spec->submit_key ? state_key(s, ev->spec->tenant, ev->spec->submit_key) : NULL;
+    char id[JOB_ID_TEXT + 1];
+    struct answer a;
+    struct err why;
+
+    if (!k)
+        return false;
+    if (memcmp(k->digest, ev->digest, sizeof(k->digest)) != 0) {
+        (void)err_set(&why, ERR_CONFLICT,
+                      "spec.submitKey: '%s' was used for job %s with another spec; change the key, "
+                      "or submit the same spec",
+                      ev->spec->submit_key, job_id_format(id, k->job));
+        (void)refuse(s, &ev->ref, fx, &why);
+        return true;
+    }
+    a = answer_for(s, &ev->ref, ERR_OK, k->job);
+    a.is_again = true;
+    if (!state_job(s, k->job))
+        (void)snprintf(a.text, sizeof(a.text),
+                       "this key was used for job %s, whose record has expired",
+                       job_id_format(id, k->job));
+    reply(&ev->ref, &a, fx);
+    return true;
+}
+
+static int check_room(const struct state *s, const struct ev_submit *ev, struct err *err)
+{
+    uint32_t t = settings_tenant(s->settings, ev->spec->tenant);
+    uint32_t max;
+
+    if (t == IX_NONE)
+        return err_set(err, ERR_REFUSED, "spec.tenant: no tenant '%s' in the configuration",
+                       ev->spec->tenant);
+    max = s->settings->tenants[t].max_pending;
+    if (max == 0)
+        max = PENDING_MAX_DEFAULT;
+    if (s->is_store_low)
+        return err_set(err, ERR_EXHAUSTED,
+                       "the store has no space left for new jobs; cancels and ends still work; "
+                       "ask the operator to free disk space");
+    if (s->tenants.v[t].pending >= max)
+        return err_set(err, ERR_EXHAUSTED,
+                       "tenant %s has %u pending jobs, the most it may have; wait or cancel some",
+                       ev->spec->tenant, s->tenants.v[t].pending);
+    if (s->by_id.n >= JOBS_MAX || HASH_COUNT(s->answers) >= REQUESTS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "the daemon keeps as many jobs as it may; try later");
+    return 0;
+}
+
+/* A warning in text when no node of the cluster could ever take the gang. */
+static bool is_feasible(struct state *s, const struct spec *spec, char *text, size_t size)
+{
+    struct demand *d;
+    bool found;
+
+    if (!s->is_synced)
+        return true; /* nothing is known yet */
+    d = demand_of(&s->cluster, &s->demands, spec);
+    found = explain_hardware(s, d, text, size);
+    demand_release(&s->cluster, &s->demands, d);
+    return found;
+}
+
+bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct effects *fx)
+{
+    struct err why;
+    struct answer a;
+
+    if (answered_before(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
+        return false;
+    if (check_room(s, ev, &why))
+        return refuse(s, &ev->ref, fx, &why);
+    if (!ev->require_feasible && !ev->is_dry_run)
+        return true;
+    a = answer_for(s, &ev->ref, ERR_OK, (struct job_id){0});
+    if (!is_feasible(s, ev->spec, a.text, sizeof(a.text)) && ev->require_feasible) {
+        (void)err_set(&why, ERR_REFUSED, "NoSuchHardware: %s", a.text);
+        return refuse(s, &ev->ref, fx, &why);
+    }
+    if (!ev->is_dry_run)
+        return true;
+    reply(&ev->ref, &a, fx);
+    return false;
+}
+
+void intake_add_job(struct state *s, struct job *j)
+{
+    HASH_ADD(hh, s->jobs, id, sizeof(j->id), j);
+    (void)snprintf(j->key_name, sizeof(j->key_name), "%s/%s", j->ns, j->name); /* bounded */
+    HASH_ADD_KEYPTR(hh_name, s->jobs_by_name, j->key_name, strlen(j->key_name), j);
+    *vec_push(&s->by_id) = j;
+}
+
+void intake_drop_job(struct state *s, struct job *j)
+{
+    size_t at = state_jobs_after(s, (struct job_id){j->id.v - 1});
+
+    assert(at < s->by_id.n && s->by_id.v[at] == j);
+    vec_remove(&s->by_id, at);
+    timer_set(s, j, 0);
+    HASH_DELETE(hh, s->jobs, j);
+    HASH_DELETE(hh_name, s->jobs_by_name, j);
+    demand_release(&s->cluster, &s->demands, j->demand);
+    free(j->members);
+    free(j);
+}
+
+static bool name_is_taken(const struct state *s, const char *ns, const char *name)
+{
+    char key[LABEL_MAX + 1 + JOB_NAME_MAX + 1];
+    struct job *j = NULL;
+
+    (void)snprintf(key, sizeof(key), "%s/%s", ns, name); /* bounded */
+    HASH_FIND(hh_name, s->jobs_by_name, key, strlen(key), j);
+    return j != NULL;
+}
+
+static void give_name(const struct state *s, struct job *j, const struct spec *spec)
+{
+    char suffix[5];
+    uint32_t round = 0;
+
+    do {
+        assert(round < NAME_ROUNDS_MAX); /* a million names for one base would be needed */
+        job_name_suffix(suffix, j->id, round++);
+        (void)snprintf(j->name, sizeof(j->name), "%s-%s", spec->name, suffix); /* checked length */
+    } while (name_is_taken(s, j->ns, j->name));
+}
+
+static struct job *job_from(struct state *s, const struct ev_submit *ev)
+{
+    const struct spec *spec = ev->spec;
+    struct job *j = xcalloc(1, sizeof(*j));
+    uint64_t floor = (uint64_t)(s->now / USEC_PER_MSEC) << 12;
+
+    j->id.v = s->meta.last_id.v + 1 > floor ? s->meta.last_id.v + 1 : floor;
+    s->meta.last_id = j->id;
+    (void)str_copy(j->ns, sizeof(j->ns), spec->ns);
+    give_name(s, j, spec);
+    (void)str_copy(j->tenant, sizeof(j->tenant), spec->tenant);
+    j->tenant_ix = settings_tenant(s->settings, spec->tenant);
+    (void)str_copy(j->user, sizeof(j->user), ev->caller.user);
+    j->uid = ev->caller.uid;
+    (void)str_copy(j->priority_class, sizeof(j->priority_class), spec->priority_class);
+    j->priority = spec->priority;
+    j->submitted_at = j->queued_at = j->state_since = s->now;
+    j->max_runtime_us = spec->max_runtime_us;
+    j->max_queue_us = spec->max_queue_us;
+    j->start_timeout_us = spec->start_timeout_us;
+    j->grace_us = spec->checkpoint_grace_us;
+    j->max_restarts = spec->max_restarts;
+    if (spec->submit_key)
+        (void)str_copy(j->submit_key, sizeof(j->submit_key), spec->submit_key);
+    memcpy(j->digest, ev->digest, sizeof(j->digest));
+    j->state = JOB_PENDING;
+    (void)str_copy(j->reason.code, sizeof(j->reason.code), "NotEvaluated");
+    j->exit_code = -1;
+    j->timer_ix = SIZE_MAX;
+    j->is_resumed = true;
+    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
+        j->excluded[i] = IX_NONE;
+    memset(j->models, MODELS_MAX, sizeof(j->models));
+    for (int r = 0; r < JOB_ROLES_MAX; r++)
+        j->fixed_cpu_milli[r] = j->fixed_memory_bytes[r] = -1;
+    j->demand = demand_of(&s->cluster, &s->demands, spec);
+    return j;
+}
+
+void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
+{
+    struct job *j = job_from(s, ev);
+    struct answer a = answer_for(s, &ev->ref, ERR_OK, j->id);
+    char key[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
+    char warning[REASON_TEXT_MAX + 1];
+
+    intake_add_job(s, j);
+    s->tenants.v[j->tenant_ix].pending++;
+    order_add(s, j);
+    job_set_timer(s, j);
+    job_save(s, j, fx);
+    effects_add(fx, EFFECT_SAVE_SPEC, j->id)->u.spec = ev->spec;
+    if (j->submit_key[0]) {
+        (void)snprintf(key, sizeof(key), "%s\n%s", j->tenant, j->submit_key); /* bounded */
+        state_load_key(s, key, j->id, j->digest, 0);
+        (void)effects_add(fx, EFFECT_SAVE_KEY, j->id);
+    }
+    if (s->is_synced && !explain_hardware(s, j->demand, warning, sizeof(warning)))
+        (void)snprintf(a.text, sizeof(a.text), "NoSuchHardware: %s; the job waits for it", warning);
+    ev->spec = NULL;
+    job_note(s, j, 0, fx);
+    conclude(s, &ev->ref, &a, fx);
+}
+
+bool intake_admit_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx)
+{
+    const struct job *j = state_job(s, ev->job);
+    struct answer a;
+    struct err why;
+
+    if (answered_before(s, &ev->ref, fx))
+        return false;
+    if (!j) {
+        (void)err_set(&why, ERR_NOT_FOUND, "no such job");
+        return refuse(s, &ev->ref, fx, &why);
+    }
+    if (!job_state_is_terminal(j->state))
+        return true;
+    a = answer_for(s, &ev->ref, ERR_OK, ev->job); /* a finished job stays as it is */
+    a.is_again = true;
+    reply(&ev->ref, &a, fx);
+    return false;
+}
+
+void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx)
+{
+    struct job *j = state_job(s, ev->job);
+    struct answer a = answer_for(s, &ev->ref, ERR_OK, ev->job);
+    char text[REASON_TEXT_MAX + 1];
+
+    (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why[0] ? ": " : "",
+                   ev->why);
+    /* a job that is on its way to another end keeps it */
+    if (j->state != JOB_STOPPING || j->outcome == JOB_PENDING)
+        (void)job_move(s, j,
+                       &(struct job_step){.event = JOB_EV_CANCEL, .outcome = JOB_CANCELLED,
+                                          .code = "Cancelled", .text = text},
+                       fx);
+    conclude(s, &ev->ref, &a, fx);
+}

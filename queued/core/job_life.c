@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_life.c - the transitions: what is held, charged, told and asked for at each.
+ *
+ * Always holds between calls: a job has members exactly from its placement until its requeue
+ * (a terminal job keeps them for display); a member that is neither terminal nor gone holds its
+ * resources on its node; the tenant is charged while the job is active.
+ */
+#include "core/job_life.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/order.h"
+#include "core/timers.h"
+#include "util/str.h"
+
+void job_save(struct state *s, struct job *j, struct effects *fx)
+{
+    if (j->saved_turn == s->turn)
+        return;
+    j->saved_turn = s->turn;
+    (void)effects_add(fx, EFFECT_SAVE_JOB, j->id);
+}
+
+void job_note(struct state *s, const struct job *j, enum job_state from, struct effects *fx)
+{
+    struct job_note *n = xcalloc(1, sizeof(*n));
+
+    n->seq = s->meta.next_seq++;
+    n->at = s->now;
+    n->job = j->id;
+    (void)str_copy(n->job_name, sizeof(n->job_name), j->name);
+    (void)str_copy(n->tenant, sizeof(n->tenant), j->tenant);
+    n->uid = j->uid;
+    n->from = from;
+    n->to = j->state;
+    n->attempt = j->attempt;
+    (void)str_copy(n->reason, sizeof(n->reason), j->reason.code);
+    (void)str_copy(n->text, sizeof(n->text), j->reason.text);
+    effects_add(fx, EFFECT_SAVE_EVENT, j->id)->u.note = n;
+}
+
+static uint32_t *active_count(struct state *s, const struct job *j)
+{
+    return j->tenant_ix == IX_NONE ? NULL : &s->tenants.v[j->tenant_ix].active;
+}
+
+static bool holds(const struct member *m)
+{
+    return m->phase == MEMBER_PLACED || m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
+}
+
+static void charge(struct state *s, struct job *j)
+{
+    j->charged_gpus = 0;
+    for (uint32_t r = 0; r < j->demand->n_roles && j->n_members; r++) {
+        const struct demand_role *role = &j->demand->roles[r];
+        uint64_t gpus = (uint64_t)role->replicas * (uint64_t)role->each.amount[RES_GPUS];
+
+        if (j->models[r] == MODELS_MAX || gpus == 0)
+            continue;
+        j->charged_gpus += (uint32_t)gpus;
+        if (j->tenant_ix != IX_NONE)
+            tenant_charge(&s->tenants, j->tenant_ix, j->models[r], gpus);
+    }
+}
+
+static void refund(struct state *s, struct job *j)
+{
+    for (uint32_t r = 0; r < j->demand->n_roles && j->charged_gpus; r++) {
+        const struct demand_role *role = &j->demand->roles[r];
+        uint64_t gpus = (uint64_t)role->replicas * (uint64_t)role->each.amount[RES_GPUS];
+
+        if (j->models[r] != MODELS_MAX && gpus && j->tenant_ix != IX_NONE)
+            tenant_refund(&s->tenants, j->tenant_ix, j->models[r], gpus);
+    }
+    j->charged_gpus = 0;
+}
+
+void job_hold_all(struct state *s, struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        struct member *m = &j->members[i];
+        struct resources asks;
+
+        state_pod_asks(j, m->role, &asks);
+        cluster_hold(&s->cluster, m->node_ix, &asks);
+    }
+    charge(s, j);
+    *vec_push(&s->active) = j;
+    if (active_count(s, j))
+        ++*active_count(s, j);
+}
+
+/* The member takes nothing any more. */
+static void release(struct state *s, struct job *j, struct member *m, enum member_phase phase)
+{
+    if (holds(m)) {
+        struct resources asks;
+
+        state_pod_asks(j, m->role, &asks);
+        cluster_release(&s->cluster, m->node_ix, &asks);
+        s->is_quiet = false;
+    }
+    job_set_phase(j, m, phase);
+}
+
+static void deactivate(struct state *s, struct job *j)
+{
+    for (size_t i = 0; i < s->active.n; i++) {
+        if (s->active.v[i] == j) {
+            vec_remove(&s->active, i);
+            break;
+        }
+    }
+    refund(s, j);
+    if (active_count(s, j))
+        --*active_count(s, j);
+    s->is_quiet = false;
+}
+
+static uint32_t distinct_nodes(const struct job *j)
+{
+    uint32_t n = 0;
+
+    /* members of one host follow each other in a role; a second role may come back to it */
+    for (uint32_t i = 0; i < j->n_members; i++)
+        n += i == 0 || j->members[i].node_ix != j->members[i - 1].node_ix;
+    return n;
+}
+
+/* The accounting row of the attempt that is over. */
+static void save_attempt(struct state *s, const struct job *j, enum job_state to, struct effects *fx)
+{
+    struct attempt_row *row = xcalloc(1, sizeof(*row));
+
+    row->job = j->id;
+    row->attempt = j->attempt;
+    (void)str_copy(row->name, sizeof(row->name), j->name);
+    (void)str_copy(row->tenant, sizeof(row->tenant), j->tenant);
+    (void)str_copy(row->user, sizeof(row->user), j->user);
+    row->pods = j->n_members;
+    row->nodes = distinct_nodes(j);
+    row->gpus = j->charged_gpus;
+    for (uint32_t r = j->demand->n_roles; r-- > 0;)
+        if (j->models[r] < s->settings->n_models)
+            (void)str_copy(row->model, sizeof(row->model), s->settings->models[j->models[r]].name);
+    row->decided_at = j->attempt_at;
+    row->running_at = j->running_at;
+    row->ended_at = s->now;
+    row->state = to;
+    row->exit_code = j->exit_code;
+    (void)str_copy(row->reason, sizeof(row->reason), j->reason.code);
+    effects_add(fx, EFFECT_SAVE_ATTEMPT, j->id)->u.attempt = row;
+}
+
+/* seconds * 2^n, at most cap seconds. */
+static usec_t back_off(uint32_t n, int64_t seconds, int64_t cap)
+{
+    int64_t d = n > 20 ? cap : seconds << n;
+
+    return (d > cap ? cap : d) * USEC_PER_SEC;
+}
+
+void job_set_timer(struct state *s, struct job *j)
+{
+    usec_t at = 0;
+
+    switch (j->state) {
+    case JOB_PENDING:
+        if (j->not_before > s->now)
+            at = j->not_before;
+        if (j->max_queue_us && (!at || j->queued_at + j->max_queue_us < at))
+            at = j->queued_at + j->max_queue_us;
+        break;
+    case JOB_BINDING:
+    case JOB_STARTING:
+        at = j->attempt_at + j->start_timeout_us;
+        break;
+    case JOB_RUNNING:
+        at = j->running_at + j->max_runtime_us;
+        break;
+    case JOB_SUCCEEDED:
+    case JOB_FAILED:
+    case JOB_CANCELLED:
+    case JOB_PREEMPTED:
+    case JOB_LOST:
+    case JOB_TIMED_OUT:
+    case JOB_REJECTED:
+        at = j->ended_at + (j->has_pods ? JOB_KEEP_PODS_S : JOB_KEEP_RECORD_S) * USEC_PER_SEC;
+        break;
+    case JOB_HELD:
+    case JOB_RESTARTING:
+    case JOB_PREEMPTING:
+    case JOB_STOPPING:
+    case JOB_OUTCOME:
+        break; /* they end by facts; nothing of theirs is left to time */
+    }
+    timer_set(s, j, at);
+}
+
+static void enter_pending(struct state *s, struct job *j)
+{
+    deactivate(s, j);
+    free(j->members);
+    j->members = NULL;
+    j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = 0;
+    j->queued_at = s->now;
+    j->running_at = 0;
+    if (j->tenant_ix != IX_NONE)
+        s->tenants.v[j->tenant_ix].pending++;
+    order_add(s, j);
+}
+
+static void enter_terminal(struct state *s, struct job *j)
+{
+    deactivate(s, j);
+    j->ended_at = s->now;
+    j->has_pods = j->n_done > 0;
+    if (j->submit_key[0]) {
+        struct submit_key *k = NULL;
+        char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
+
+        (void)snprintf(text, sizeof(text), "%s\n%s", j->tenant, j->submit_key); /* bounded */
+        HASH_FIND_STR(s->keys, text, k);
+        if (k)
+            k->drop_at = 0; /* runs from the day the record goes */
+    }
+}
+
+static void leave_pending(struct state *s, struct job *j)
+{
+    order_remove(s, j);
+    if (j->tenant_ix != IX_NONE)
+        s->tenants.v[j->tenant_ix].pending--;
+}
+
+/* A pending job that is stopped holds nothing, but passes the same way out. */
+static void activate_empty(struct state *s, struct job *j)
+{
+    *vec_push(&s->active) = j;
+    if (active_count(s, j))
+        ++*active_count(s, j);
+}
+
+bool job_move(struct state *s, struct job *j, const struct job_step *step, struct effects *fx)
+{
+    enum job_state from = j->state, to;
+    enum job_state goal = step->outcome ? step->outcome : j->outcome;
+
+    if (!job_fsm_next(from, step->event, goal, &to))
+        return false;
+    if (from == JOB_PENDING)
+        leave_pending(s, j);
+    if (from == JOB_PENDING && to == JOB_STOPPING)
+        activate_empty(s, j);
+    /* an end keeps the reason for which the job was stopped */
+    if (step->event != JOB_EV_ALL_GONE) {
+        (void)str_copy(j->reason.code, sizeof(j->reason.code), step->code);
+        (void)str_copy(j->reason.text, sizeof(j->reason.text), step->text);
+    }
+    if (step->event == JOB_EV_ALL_GONE && j->attempt > 0 && j->n_members)
+        save_attempt(s, j, to, fx);
+    j->state = to;
+    j->state_since = s->now;
+    j->outcome = to == JOB_STOPPING ? goal : 0;
+    if (to == JOB_PENDING)
+        enter_pending(s, j);
+    else if (job_state_is_terminal(to))
+        enter_terminal(s, j);
+    job_set_timer(s, j);
+    job_note(s, j, from, fx);
+    job_save(s, j, fx);
+    if (to == JOB_STOPPING || to == JOB_RESTARTING) {
+        effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
+            to == JOB_STOPPING && j->outcome != JOB_PENDING && j->has_service;
+        job_check_gone(s, j, fx);
+    }
+    return true;
+}
+
+void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct effects *fx)
+{
+    uint32_t at = 0;
+
+    assert(j->state == JOB_PENDING && placed->n == j->demand->pods);
+    j->attempt++;
+    j->attempt_at = s->now;
+    j->not_before = 0;
+    j->exit_code = -1;
+    j->is_resumed = true;
+    j->n_members = placed->n;
+    j->members = xcalloc(placed->n, sizeof(*j->members));
+    memcpy(j->models, placed->models, sizeof(j->models));
+    memcpy(j->fixed_cpu_milli, placed->fixed_cpu_milli, sizeof(j->fixed_cpu_milli));
+    memcpy(j->fixed_memory_bytes, placed->fixed_memory_bytes, sizeof(j->fixed_memory_bytes));
+    for (uint32_t r = 0; r < j->demand->n_roles; r++) {
+        for (uint32_t i = 0; i < j->demand->roles[r].replicas; i++, at++) {
+            j->members[at] = (struct member){
+                .node_ix = placed->members[at].node_ix,
+                .rank = placed->members[at].rank,
+                .role = (uint8_t)r,
+                .index = (uint16_t)i,
+                .exit_code = -1,
+            };
+        }
+    }
+    free(placed->members);
+    placed->members = NULL;
+    job_hold_all(s, j);
+    if (j->n_members > 1)
+        j->has_service = true;
+    (void)job_move(s, j,
+                   &(struct job_step){.event = JOB_EV_PLACED, .code = "WaitingForBind", .text = ""},
+                   fx);
+    (void)effects_add(fx, EFFECT_GANG_START, j->id);
+}
+
+static void check_progress(struct state *s, struct job *j, struct effects *fx)
+{
+    if (j->state == JOB_BINDING && j->n_bound == j->n_members)
+        (void)job_move(s, j,
+                       &(struct job_step){.event = JOB_EV_ALL_BOUND, .code = "WaitingForStart",
+                                          .text = ""},
+                       fx);
+    if (j->state == JOB_STARTING && j->n_running + j->n_done == j->n_members) {
+        j->running_at = s->now;
+        j->refusals = 0;
+        (void)job_move(
+            s, j, &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "Running", .text = ""},
+            fx);
+    }
+    if (j->state == JOB_RUNNING && j->n_done == j->n_members) {
+        j->exit_code = 0;
+        (void)job_move(s, j,
+                       &(struct job_step){.event = JOB_EV_ALL_DONE, .outcome = JOB_SUCCEEDED,
+                                          .code = "Completed", .text = ""},
+                       fx);
+    }
+}
+
+void job_member_bound(struct state *s, struct job *j, struct member *m, struct effects *fx)
+{
+    if (m->phase != MEMBER_PLACED)
+        return;
+    job_set_phase(j, m, MEMBER_BOUND);
+    check_progress(s, j, fx);
+}
+
+void job_member_running(struct state *s, struct job *j, struct member *m, struct effects *fx)
+{
+    if (m->phase != MEMBER_PLACED && m->phase != MEMBER_BOUND)
+        return;
+    job_set_phase(j, m, MEMBER_RUNNING);
+    check_progress(s, j, fx);
+}
+
+static bool wants_all_gone(const struct job *j)
+{
+    return j->state == JOB_RESTARTING || (j->state == JOB_STOPPING && j->outcome == JOB_PENDING);
+}
+
+void job_check_gone(struct state *s, struct job *j, struct effects *fx)
+{
+    uint32_t over = j->n_gone + (wants_all_gone(j) ? 0 : j->n_done);
+
+    if (j->state != JOB_STOPPING && j->state != JOB_RESTARTING)
+        return;
+    if (over < j->n_members || (!wants_all_gone(j) && j->has_service))
+        return;
+    (void)job_move(s, j, &(struct job_step){.event = JOB_EV_ALL_GONE}, fx);
+}
+
+/* Failures that the node made, not the job: restarted free of charge. */
+static bool is_node_trouble(const char *reason)
+{
+    static const char *const words[] = {"OutOf", "UnexpectedAdmissionError", "NodeShutdown",
+                                        "Shutdown", "NodeAffinity", "Evicted", "NodeLost"};
+
+    if (strcmp(reason, "OutOfMemory") == 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strncmp(reason, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+static void exclude(struct job *j, uint32_t node_ix)
+{
+    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
+        if (j->excluded[i] == node_ix)
+            return;
+    memmove(&j->excluded[1], &j->excluded[0], sizeof(j->excluded) - sizeof(j->excluded[0]));
+    j->excluded[0] = node_ix;
+}
+
+/* Undo and requeue without charge to the job; each time in a row waits longer. */
+static void undo(struct state *s, struct job *j, enum job_event event, const char *code,
+                 const char *text, struct effects *fx)
+{
+    struct job_step step = {.event = event, .code = code, .text = text};
+
+    if (j->state == JOB_BINDING || j->state == JOB_STARTING)
+        step.outcome = JOB_PENDING;
+    if (j->state == JOB_RUNNING && event == JOB_EV_MEMBER_LOST) {
+        (void)job_move(s, j, &step, fx);
+        return;
+    }
+    if (step.outcome != JOB_PENDING)
+        return;
+    j->not_before = s->now + back_off(j->refusals++, 1, 300);
+    (void)job_move(s, j, &step, fx);
+}
+
+/* A member failed by its own fault. */
+static void fail(struct state *s, struct job *j, const char *text, struct effects *fx)
+{
+    struct job_step step = {.event = JOB_EV_MEMBER_FAILED, .code = "ExitCode", .text = text};
+    bool may_restart = j->restarts < j->max_restarts;
+
+    if (j->state != JOB_BINDING && j->state != JOB_STARTING && j->state != JOB_RUNNING)
+        return;
+    if (may_restart)
+        j->not_before = s->now + back_off(j->restarts++, 30, 600);
+    if (j->state != JOB_RUNNING)
+        step.outcome = may_restart ? JOB_PENDING : JOB_FAILED;
+    else if (!may_restart) {
+        step.event = JOB_EV_GIVE_UP;
+        step.outcome = JOB_FAILED;
+    }
+    (void)job_move(s, j, &step, fx);
+}
+
+void job_member_ended(struct state *s, struct job *j, struct member *m, const struct pod_fact *pod,
+                      struct effects *fx)
+{
+    char text[REASON_TEXT_MAX + 1];
+    char name[POD_NAME_TEXT];
+
+    if (!holds(m))
+        return;
+    m->exit_code = pod->exit_code;
+    release(s, j, m, pod->phase == POD_SUCCEEDED ? MEMBER_SUCCEEDED : MEMBER_FAILED);
+    if (pod->exit_code > j->exit_code)
+        j->exit_code = pod->exit_code;
+    if (pod->phase == POD_SUCCEEDED) {
+        check_progress(s, j, fx);
+    } else if (is_node_trouble(pod->reason)) {
+        exclude(j, m->node_ix);
+        (void)snprintf(text, sizeof(text), "%s: %s on %.100s", job_pod_name(name, j, m),
+                       pod->reason, pod->node);
+        undo(s, j, JOB_EV_MEMBER_LOST, "NodeTrouble", text, fx);
+    } else {
+        (void)snprintf(text, sizeof(text), "exit code %d on %s%s%s", pod->exit_code,
+                       job_pod_name(name, j, m), *pod->reason ? ": " : "", pod->reason);
+        fail(s, j, text, fx);
+    }
+    job_check_gone(s, j, fx);
+}
+
+void job_member_gone(struct state *s, struct job *j, struct member *m, const char *why,
+                     struct effects *fx)
+{
+    char text[REASON_TEXT_MAX + 1];
+    char name[POD_NAME_TEXT];
+
+    if (m->phase == MEMBER_GONE)
+        return;
+    if (!holds(m) && !wants_all_gone(j))
+        return; /* a finished member stays finished when its pod is cleaned up */
+    release(s, j, m, MEMBER_GONE);
+    (void)snprintf(text, sizeof(text), "pod %s %s", job_pod_name(name, j, m), why);
+    undo(s, j, JOB_EV_MEMBER_LOST, "MemberLost", text, fx);
+    job_check_gone(s, j, fx);
+}
+
+void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
+                 struct effects *fx)
+{
+    char name[POD_NAME_TEXT];
+    char text[REASON_TEXT_MAX + 1];
+    const struct node *n = cluster_node(&s->cluster, m->node_ix);
+
+    if (j->state != JOB_BINDING)
+        return;
+    (void)snprintf(text, sizeof(text), "%s on %s: %.180s", job_pod_name(name, j, m),
+                   n ? n->name : "?", a->text);
+    if (a->refusal == REFUSAL_REJECTED) {
+        (void)job_move(s, j,
+                       &(struct job_step){.event = JOB_EV_REJECTED, .outcome = JOB_REJECTED,
+                                          .code = "PodsRejected", .text = text},
+                       fx);
+        return;
+    }
+    if (a->refusal == REFUSAL_BIND)
+        exclude(j, m->node_ix);
+    undo(s, j, JOB_EV_REFUSED, a->refusal == REFUSAL_BIND ? "BindRefused" : "CreateRefused", text,
+         fx);
+}
+
+void job_time_up(struct state *s, struct job *j, struct effects *fx)
+{
+    struct job_step late = {.event = JOB_EV_TIME_UP, .outcome = JOB_TIMED_OUT};
+    char text[REASON_TEXT_MAX + 1];
+    char d[FORMAT_MAX];
+
+    switch (j->state) {
+    case JOB_PENDING:
+        if (j->max_queue_us && s->now >= j->queued_at + j->max_queue_us) {
+            (void)snprintf(text, sizeof(text), "waited longer than maxQueueTime %s",
+                           format_duration(d, j->max_queue_us));
+            late.code = "MaxQueueTime";
+            late.text = text;
+            (void)job_move(s, j, &late, fx);
+            return;
+        }
+        s->is_quiet = false; /* its back-off is over */
+        job_set_timer(s, j);
+        return;
+    case JOB_BINDING:
+    case JOB_STARTING:
+        (void)snprintf(text, sizeof(text), "%u of %u pods Running after gang.startTimeout %s",
+                       j->n_running + j->n_done, j->n_members,
+                       format_duration(d, j->start_timeout_us));
+        undo(s, j, JOB_EV_START_LATE, "StartTimeout", text, fx);
+        return;
+    case JOB_RUNNING:
+        (void)snprintf(text, sizeof(text), "ran longer than maxRuntime %s",
+                       format_duration(d, j->max_runtime_us));
+        late.code = "MaxRuntime";
+        late.text = text;
+        (void)job_move(s, j, &late, fx);
+        return;
+    default:
+        assert(job_state_is_terminal(j->state)); /* no other state sets a timer */
+        if (j->has_pods) {
+            j->has_pods = false;
+            (void)effects_add(fx, EFFECT_GANG_STOP, j->id);
+            job_save(s, j, fx);
+        }
+        job_set_timer(s, j);
+    }
+}
+
+void job_resume(struct state *s, struct job *j, struct effects *fx)
+{
+    if (j->is_resumed)
+        return;
+    j->is_resumed = true;
+    if (j->state == JOB_BINDING) {
+        (void)effects_add(fx, EFFECT_GANG_START, j->id);
+    } else if (j->state == JOB_STOPPING || j->state == JOB_RESTARTING) {
+        effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
+            !wants_all_gone(j) && j->has_service;
+        job_check_gone(s, j, fx);
+    } else {
+        for (uint32_t i = 0; i < j->n_members; i++)
+            if (!j->members[i].is_seen)
+                job_member_gone(s, j, &j->members[i], "was gone when the daemon came back", fx);
+    }
+}
+
+void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effects *fx)
+{
+    const struct node *n = cluster_node(&s->cluster, node_ix);
+    char why[REASON_TEXT_MAX + 1];
+    bool moves_on = j->state != JOB_STOPPING || j->outcome == JOB_PENDING;
+
+    (void)snprintf(why, sizeof(why), "is on node %.180s, lost for nodeLostTimeout", n->name);
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        struct member *m = &j->members[i];
+        struct resources asks;
+        char name[POD_NAME_TEXT], key[LABEL_MAX + 1 + POD_NAME_TEXT];
+
+        if (m->node_ix != node_ix || !holds(m))
+            continue;
+        if (m->uid[0]) { /* its GPUs stay charged to the node until the object is gone */
+            state_pod_asks(j, m->role, &asks);
+            (void)snprintf(key, sizeof(key), "%s/%s", j->ns, job_pod_name(name, j, m));
+            cluster_pod_left(&s->cluster, key, m->uid, node_ix, &asks);
+        }
+        if (moves_on)
+            exclude(j, node_ix);
+        job_member_gone(s, j, m, why, fx);
+    }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_life.h - transitions of a job and all that belongs to each: holds, charges, timers, effects.
+ *
+ * Every change of job->state goes through job_move(), and so through the table.
+ */
+#ifndef QUEUED_CORE_JOB_LIFE_H
+#define QUEUED_CORE_JOB_LIFE_H
+
+#include "core/state.h"
+
+/* What goes with a transition. */
+struct job_step {
+    enum job_event event;
+    enum job_state outcome; /* where Stopping will lead; JOB_PENDING: requeue. Else 0 */
+    const char *code;       /* reason code */
+    const char *text;       /* one sentence; "" none */
+};
+
+/* Ask for a SAVE of the job in this turn, once. */
+void job_save(struct state *s, struct job *j, struct effects *fx);
+/* Write the durable event of a state change. from 0: submitted. */
+void job_note(struct state *s, const struct job *j, enum job_state from, struct effects *fx);
+/* Take a transition; false when the table has no such row (the caller's fact came late). */
+bool job_move(struct state *s, struct job *j, const struct job_step *step, struct effects *fx);
+
+/* A pending gang gets its hosts: EV_GANG_PLACED. Takes placed->members. */
+void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct effects *fx);
+/* A member's phase as seen or answered; moves the job when that was the last one missing. */
+void job_member_bound(struct state *s, struct job *j, struct member *m, struct effects *fx);
+void job_member_running(struct state *s, struct job *j, struct member *m, struct effects *fx);
+void job_member_ended(struct state *s, struct job *j, struct member *m, const struct pod_fact *pod,
+                      struct effects *fx);
+void job_member_gone(struct state *s, struct job *j, struct member *m, const char *why,
+                     struct effects *fx);
+/* A create or bind was refused for good. */
+void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
+                 struct effects *fx);
+/* Stopping and Restarting end when nothing of the attempt is left. */
+void job_check_gone(struct state *s, struct job *j, struct effects *fx);
+/* Its timer fired. */
+void job_time_up(struct state *s, struct job *j, struct effects *fx);
+/* Set the timer that its state asks for. */
+void job_set_timer(struct state *s, struct job *j);
+/* Hold and charge, or give back, what the placement of the job takes. */
+void job_hold_all(struct state *s, struct job *j);
+/* After a start, once the lists are complete: act again, find what is missing. */
+void job_resume(struct state *s, struct job *j, struct effects *fx);
+/* Members on a node that is lost for good: counted for themselves, the gang moves on. */
+void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effects *fx);
+
+enum {
+    JOB_KEEP_PODS_S = 3600,       /* finished pods stay this long after the end */
+    JOB_KEEP_RECORD_S = 72 * 3600 /* ttlAfterFinish */
+};
+
+#endif

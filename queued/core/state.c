@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state.c - the tables of all truth, and the one door through which they change.
+ *
+ * What each event does is in intake.c (clients), facts.c (cluster) and job_life.c (jobs); this
+ * file routes, keeps time and answers look-ups.
+ */
+#include "core/state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/expire.h"
+#include "core/facts.h"
+#include "core/intake.h"
+#include "core/job_life.h"
+#include "core/order.h"
+#include "core/timers.h"
+#include "util/str.h"
+
+struct state *state_create(const struct settings *settings)
+{
+    struct state *s = xcalloc(1, sizeof(*s));
+
+    s->settings = settings;
+    cluster_init(&s->cluster, settings);
+    tenants_init(&s->tenants, settings);
+    s->meta.next_seq = s->meta.oldest_seq = 1;
+    s->turn = 1;
+    return s;
+}
+
+static void free_tables(struct state *s)
+{
+    struct bucket *b, *next_b;
+    struct remembered *r, *next_r;
+    struct submit_key *k, *next_k;
+    struct orphan *o, *next_o;
+
+    HASH_ITER (hh, s->buckets, b, next_b) {
+        HASH_DELETE(hh, s->buckets, b);
+        free(b);
+    }
+    HASH_ITER (hh, s->answers, r, next_r) {
+        HASH_DELETE(hh, s->answers, r);
+        free(r->text);
+        free(r);
+    }
+    HASH_ITER (hh, s->keys, k, next_k) {
+        HASH_DELETE(hh, s->keys, k);
+        free(k->key);
+        free(k);
+    }
+    HASH_ITER (hh, s->orphans, o, next_o) {
+        HASH_DELETE(hh, s->orphans, o);
+        free(o->key);
+        free(o);
+    }
+}
+
+void state_destroy(struct state *s)
+{
+    if (!s)
+        return;
+    HASH_CLEAR(hh, s->jobs);
+    HASH_CLEAR(hh_name, s->jobs_by_name);
+    for (size_t i = 0; i < s->by_id.n; i++) {
+        struct job *j = s->by_id.v[i];
+
+        demand_release(&s->cluster, &s->demands, j->demand);
+        free(j->members);
+        free(j);
+    }
+    free_tables(s);
+    vec_fini(&s->by_id);
+    vec_fini(&s->active);
+    vec_fini(&s->timers);
+    vec_fini(&s->lost_nodes);
+    cluster_fini(&s->cluster);
+    tenants_fini(&s->tenants);
+    free(s);
+}
+
+bool state_admit(struct state *s, struct event *ev, struct effects *fx)
+{
+    s->now = ev->at;
+    if (ev->kind == EV_JOB_SUBMIT)
+        return intake_admit_submit(s, &ev->u.submit, fx);
+    if (ev->kind == EV_JOB_CANCEL)
+        return intake_admit_cancel(s, &ev->u.cancel, fx);
+    return true;
+}
+
+static void set_cluster(struct state *s, bool is_up, const char *why)
+{
+    s->is_cluster_up = is_up;
+    s->is_quiet = false;
+    (void)str_copy(s->cluster_trouble, sizeof(s->cluster_trouble), is_up ? "" : why);
+}
+
+void state_apply(struct state *s, struct event *ev, struct effects *fx)
+{
+    s->now = ev->at;
+    switch (ev->kind) {
+    case EV_JOB_SUBMIT:
+        intake_submit(s, &ev->u.submit, fx);
+        break;
+    case EV_JOB_CANCEL:
+        intake_cancel(s, &ev->u.cancel, fx);
+        break;
+    case EV_GANG_PLACED:
+        s->n_decisions++;
+        job_place(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);
+        break;
+    case EV_NODE_SEEN:
+        facts_node_seen(s, ev->u.node);
+        ev->u.node = NULL;
+        break;
+    case EV_NODE_GONE:
+        facts_node_gone(s, ev->u.node_name);
+        break;
+    case EV_POD_SEEN:
+        facts_pod_seen(s, ev->u.pod, fx);
+        break;
+    case EV_POD_GONE:
+        facts_pod_gone(s, ev->u.pod_gone, fx);
+        break;
+    case EV_POD_BOUND:
+        facts_pod_bound(s, ev->u.answer, fx);
+        break;
+    case EV_POD_REFUSED:
+        facts_pod_refused(s, ev->u.answer, fx);
+        break;
+    case EV_SERVICE_GONE:
+        facts_service_gone(s, ev->u.service_job, fx);
+        break;
+    case EV_SYNCED:
+        facts_synced(s, ev->u.cluster_uid, fx);
+        break;
+    case EV_CLUSTER:
+        set_cluster(s, ev->u.cluster.is_up, ev->u.cluster.text);
+        break;
+    case EV_STORE_LOW:
+        s->is_store_low = ev->u.is_low;
+        break;
+    case EV_TIMER:
+    case EV_NONE:
+    case EV_KINDS:
+        break;
+    }
+}
+
+void state_tick(struct state *s, usec_t now, struct effects *fx)
+{
+    struct job *j;
+    usec_t next;
+
+    s->now = now;
+    s->turn++;
+    for (;;) {
+        j = timer_first(s);
+        if (!j || j->timer_at > now || !effects_have_room(fx))
+            break;
+        if (job_state_is_terminal(j->state) && !j->has_pods &&
+            now >= j->ended_at + JOB_KEEP_RECORD_S * USEC_PER_SEC)
+            expire_job(s, j, fx);
+        else
+            job_time_up(s, j, fx);
+    }
+    if (now < s->next_sweep)
+        return;
+    next = facts_check_nodes(s, fx);
+    s->next_sweep = expire_sweep(s, fx);
+    if (next < s->next_sweep)
+        s->next_sweep = next;
+}
+
+usec_t state_next_wake(const struct state *s, usec_t now)
+{
+    const struct job *j = timer_first(s);
+    usec_t wake = s->next_sweep;
+
+    if (j && j->timer_at < wake)
+        wake = j->timer_at;
+    return wake < now ? now : wake;
+}
+
+int state_load_job(struct state *s, struct job *job, const struct spec *spec, struct err *err)
+{
+    char id[JOB_ID_TEXT + 1];
+
+    if (s->by_id.n && job->id.v <= s->by_id.v[s->by_id.n - 1]->id.v)
+        return err_set(err, ERR_INVALID, "job %s is out of order", job_id_format(id, job->id));
+    if (job->n_members && job->n_members != spec_pods(spec))
+        return err_set(err, ERR_INVALID, "job %s has %u members, its spec asks for %u",
+                       job_id_format(id, job->id), job->n_members, spec_pods(spec));
+    job->demand = demand_of(&s->cluster, &s->demands, spec);
+    job->tenant_ix = settings_tenant(s->settings, job->tenant);
+    job->timer_ix = SIZE_MAX;
+    job->is_resumed = false;
+    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
+        job->excluded[i] = IX_NONE;
+    if (job->id.v > s->meta.last_id.v)
+        s->meta.last_id = job->id;
+    intake_add_job(s, job);
+    if (job->state == JOB_PENDING) {
+        job->is_resumed = true;
+        if (job->tenant_ix != IX_NONE)
+            s->tenants.v[job->tenant_ix].pending++;
+        order_add(s, job);
+    } else if (job_state_is_active(job->state)) {
+        job_hold_all(s, job);
+    }
+    s->now = job->state_since; /* back-off that is over is no timer */
+    job_set_timer(s, job);
+    return 0;
+}
+
+void state_load_key(struct state *s, const char *key, struct job_id job,
+                    const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at)
+{
+    struct submit_key *k = NULL;
+
+    HASH_FIND_STR(s->keys, key, k);
+    if (!k) {
+        k = xcalloc(1, sizeof(*k));
+        k->key = xstrdup(key);
+        HASH_ADD_KEYPTR(hh, s->keys, k->key, strlen(k->key), k);
+    }
+    k->job = job;
+    memcpy(k->digest, digest, sizeof(k->digest));
+    k->drop_at = drop_at;
+}
+
+void state_load_answer(struct state *s, const struct answer *a)
+{
+    intake_remember(s, a);
+}
+
+struct job *state_job(const struct state *s, struct job_id id)
+{
+    struct job *j = NULL;
+
+    HASH_FIND(hh, s->jobs, &id, sizeof(id), j);
+    return j;
+}
+
+size_t state_jobs_after(const struct state *s, struct job_id after)
+{
+    size_t lo = 0, hi = s->by_id.n;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (s->by_id.v[mid]->id.v <= after.v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool matches(const struct job *j, const char *ns, const char *what, bool exact)
+{
+    char id[JOB_ID_TEXT + 1];
+    size_t len = strlen(what);
+
+    if (ns && strcmp(ns, j->ns) != 0)
+        return false;
+    (void)job_id_format(id, j->id);
+    if (exact)
+        return strcmp(j->name, what) == 0 || strcmp(id, what) == 0;
+    return strncmp(j->name, what, len) == 0 || strncmp(id, what, len) == 0;
+}
+
+int state_find_job(const struct state *s, const char *ns, const char *what, struct job **ret,
+                   struct err *err)
+{
+    struct job *found = NULL, *second = NULL;
+
+    if (!*what)
+        return err_set(err, ERR_INVALID, "name a job by its name, id or a unique prefix");
+    for (int exact = 1; exact >= 0 && !found; exact--) {
+        for (size_t i = s->by_id.n; i-- > 0;) {
+            if (!matches(s->by_id.v[i], ns, what, exact))
+                continue;
+            if (found) {
+                second = s->by_id.v[i];
+                break;
+            }
+            found = s->by_id.v[i];
+        }
+    }
+    if (!found)
+        return err_set(err, ERR_NOT_FOUND, "no job '%.63s'; 'queuectl list -A' shows all", what);
+    if (second)
+        return err_set(err, ERR_INVALID, "'%.63s' is not unique: %s/%s, %s/%s ...; write more of it",
+                       what, found->ns, found->name, second->ns, second->name);
+    *ret = found;
+    return 0;
+}
+
+const struct submit_key *state_key(const struct state *s, const char *tenant, const char *key)
+{
+    char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
+    struct submit_key *k = NULL;
+
+    (void)snprintf(text, sizeof(text), "%s\n%s", tenant, key); /* longer ones were refused */
+    HASH_FIND_STR(s->keys, text, k);
+    return k;
+}
+
+void state_pod_asks(const struct job *j, uint32_t role, struct resources *ret)
+{
+    *ret = j->demand->roles[role].each;
+    if (j->fixed_cpu_milli[role] >= 0)
+        ret->amount[RES_CPU] = j->fixed_cpu_milli[role];
+    if (j->fixed_memory_bytes[role] >= 0)
+        ret->amount[RES_MEMORY] = j->fixed_memory_bytes[role];
+}

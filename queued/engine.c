@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.c - one turn: events in, decisions, one commit, effects out. */
+#include "engine.h"
+
+#include "core/cycle.h"
+#include "core/limits.h"
+
+static void take_in(struct engine *e, usec_t now)
+{
+    struct event ev;
+
+    for (int n = 0; n < TURN_EVENTS_MAX && effects_have_room(&e->effects); n++) {
+        if (!inbox_pop(e->inbox, &ev))
+            return;
+        ev.at = now;
+        if (state_admit(e->state, &ev, &e->effects)) /* a refusal is only a reply */
+            state_apply(e->state, &ev, &e->effects);
+        event_fini(&ev);
+    }
+}
+
+/* Decide as long as something can be decided; each decision sees the ones before it. */
+static void decide(struct engine *e, usec_t now)
+{
+    struct event ev;
+
+    for (int n = 0; n < TURN_DECISIONS_MAX && effects_have_room(&e->effects); n++) {
+        if (!cycle_next(e->state, now, &ev))
+            return;
+        state_apply(e->state, &ev, &e->effects);
+        event_fini(&ev);
+    }
+}
+
+int engine_turn(struct engine *e, usec_t *ret_wake, struct err *err)
+{
+    usec_t now = e->clock.now(e->clock.ctx);
+
+    state_tick(e->state, now, &e->effects);
+    take_in(e, now);
+    decide(e, now);
+    *ret_wake = inbox_count(e->inbox) || !e->state->is_quiet ? now
+                                                             : state_next_wake(e->state, now);
+    if (e->effects.list.n == 0)
+        return 0;
+    e->in_flight = true;
+    return e->store.commit_begin(e->store.ctx, e->state, &e->effects, err);
+}
+
+void engine_acked(struct engine *e)
+{
+    e->out.run(e->out.ctx, &e->effects);
+    effects_clear(&e->effects);
+    e->in_flight = false;
+}
+
+void engine_fini(struct engine *e)
+{
+    effects_fini(&e->effects);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gang.c - the order for the cluster adapter, from the job as it is now. */
+#include "gang.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/str.h"
+
+static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)
+{
+    if (!is_stop)
+        return true;
+    if (m->phase == MEMBER_GONE)
+        return false;
+    /* finished pods of an end stay for their logs; a requeue and an expiry clean all */
+    return m->phase <= MEMBER_RUNNING || j->state == JOB_RESTARTING ||
+           (j->state == JOB_STOPPING && j->outcome == JOB_PENDING) ||
+           job_state_is_terminal(j->state);
+}
+
+void gang_init(struct gang *g, const struct state *s, const struct job *j, const struct spec *spec,
+               bool is_stop)
+{
+    uint32_t cls = settings_class(s->settings, j->priority_class);
+
+    *g = (struct gang){.job = j->id, .attempt = j->attempt, .spec = spec, .grace_us = j->grace_us,
+                       .has_service = j->has_service, .size = j->n_members};
+    (void)str_copy(g->job_name, sizeof(g->job_name), j->name); /* same bounds */
+    (void)str_copy(g->ns, sizeof(g->ns), j->ns);
+    (void)str_copy(g->tenant, sizeof(g->tenant), j->tenant);
+    g->kubernetes_class = cls == IX_NONE ? "" : s->settings->classes[cls].kubernetes;
+    g->latest_end_us = j->attempt_at + j->start_timeout_us + j->max_runtime_us + j->grace_us;
+    for (uint32_t r = 0; r < j->demand->n_roles; r++) {
+        struct resources asks;
+
+        state_pod_asks(j, r, &asks);
+        g->cpu_milli[r] = asks.amount[RES_CPU];
+        g->memory_bytes[r] = asks.amount[RES_MEMORY];
+        memcpy(g->role_names[r], j->demand->roles[r].name, sizeof(g->role_names[r]));
+    }
+    g->pods = xcalloc(j->n_members, sizeof(*g->pods));
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *m = &j->members[i];
+        const struct node *n = cluster_node(&s->cluster, m->node_ix);
+        struct gang_pod *p = &g->pods[g->n_pods];
+
+        if (!is_wanted(j, m, is_stop))
+            continue;
+        *p = (struct gang_pod){.member = i, .role = m->role, .index = m->index, .rank = m->rank};
+        if (n)
+            (void)str_copy(p->node, sizeof(p->node), n->name);
+        memcpy(p->uid, m->uid, sizeof(p->uid));
+        g->n_pods++;
+    }
+}
+
+void gang_fini(struct gang *g)
+{
+    free(g->pods);
+    *g = (struct gang){0};
+}
