@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube.c - the adapter as one: watches, gangs, credentials, and whether the API server answers.
+ *
+ * EV_SYNCED is pushed when both lists are complete and every fact of them is in the inbox before
+ * it, and again after each new list. Times inside are monotonic; only kube_wake() speaks the
+ * caller's clock.
+ */
+#include "kube/kube.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "kube/kube_gang.h"
+#include "kube/kube_timed.h"
+#include "util/log.h"
+#include "util/mem.h"
+
+enum { FAILURES_TO_BE_DOWN = 3 };
+#define TOKEN_AGE_US       (60 * USEC_PER_SEC)
+#define INBOX_FULL_WAIT_US (5 * USEC_PER_MSEC)
+
+enum health { HEALTH_UNKNOWN, HEALTH_UP, HEALTH_DOWN };
+
+struct kube {
+    struct kube_config config;
+    struct kube_http *http;
+    struct kube_watch *nodes, *pods;
+    struct kube_gangs *gangs;
+    struct inbox *inbox;
+    uint64_t rng;
+    usec_t token_due;
+    /* does the server answer? */
+    enum health health, told;
+    unsigned n_failures; /* in a row */
+    bool is_denied;      /* lists are forbidden: other good answers do not count */
+    char trouble[REASON_TEXT_MAX + 1];
+    /* synchronisation */
+    uint64_t lists_synced; /* complete lists that EV_SYNCED spoke of */
+    uint64_t lists_uid;    /* complete lists when the uid was read */
+    struct http_request *uid_req;
+    usec_t uid_due;
+    struct api_backoff uid_backoff;
+    char uid[UID_MAX + 1]; /* of kube-system */
+    bool has_rest;         /* the inbox had no room for all */
+};
+
+/* ---- does it answer? */
+
+static void set_health(struct kube *k, enum health health)
+{
+    if (k->health == health)
+        return;
+    k->health = health;
+    if (health == HEALTH_UP)
+        log_info("the API server answers", "server=%s", k->config.server);
+    else
+        log_warn("the API server does not answer, we keep trying", "err=\"%s\"", k->trouble);
+}
+
+static void note_failure(struct kube *k, const struct http_order *order,
+                         const struct http_answer *a)
+{
+    struct api_status s;
+
+    k->n_failures++;
+    if (k->health == HEALTH_UP && a->was_sent && k->n_failures < FAILURES_TO_BE_DOWN &&
+        !k->is_denied)
+        return;
+    (void)api_classify(a, &s);
+    if (k->health != HEALTH_DOWN) {
+        struct str text = {0};
+
+        str_addf(&text, "%s %s%.*s: %s", order->method, k->config.server,
+                 (int)strcspn(order->path, "?"), order->path, s.message);
+        (void)str_copy(k->trouble, sizeof(k->trouble), text.s); /* a cut text still tells */
+        str_fini(&text);
+    }
+    set_health(k, HEALTH_DOWN);
+}
+
+static void on_note(void *ctx, const struct http_order *order, const struct http_answer *a)
+{
+    struct kube *k = ctx;
+    bool is_list = order->kind == HTTP_WATCH || order->kind == HTTP_READ;
+
+    if (a->status == 401 && kube_config_refresh(&k->config))
+        http_new_credentials(k->http);
+    if (order->kind == HTTP_WATCH && a->status == 200)
+        return; /* the end of a watch says nothing */
+    if (a->status == 403 && is_list && !k->lists_synced)
+        k->is_denied = true;
+    if (!a->status || a->status == 401 || a->status >= 500 || (a->status == 403 && k->is_denied)) {
+        note_failure(k, order, a);
+        return;
+    }
+    k->n_failures = 0;
+    if (!k->is_denied)
+        set_health(k, HEALTH_UP);
+}
+
+static void tell_health(struct kube *k)
+{
+    struct event ev = {.kind = EV_CLUSTER};
+
+    if (k->told == k->health)
+        return;
+    ev.u.cluster.is_up = k->health == HEALTH_UP;
+    if (!ev.u.cluster.is_up)
+        memcpy(ev.u.cluster.text, k->trouble, sizeof(k->trouble));
+    if (inbox_push(k->inbox, &ev))
+        k->told = k->health;
+    else
+        k->has_rest = true;
+}
+
+/* ---- synchronisation */
+
+static void on_uid(void *ctx, const struct http_answer *a)
+{
+    struct kube *k = ctx;
+    struct api_status s;
+    cJSON *o = NULL;
+
+    k->uid_req = NULL;
+    if (api_classify(a, &s) == API_OK)
+        o = cJSON_ParseWithLength(a->body, a->len);
+    if (json_text(o, "metadata.uid")[0] &&
+        str_copy(k->uid, sizeof(k->uid), json_text(o, "metadata.uid"))) {
+        k->lists_uid = kube_watch_lists(k->nodes) + kube_watch_lists(k->pods);
+        k->uid_backoff.n = 0;
+    } else {
+        if (!k->uid_backoff.n)
+            log_warn("the namespace kube-system cannot be read, scheduling waits for it",
+                     "err=\"%s\"", s.message);
+        k->uid_due = http_now() + api_backoff_next(&k->uid_backoff, s.retry_after_us, &k->rng);
+    }
+    cJSON_Delete(o);
+}
+
+static uint64_t lists_in_all(const struct kube *k)
+{
+    uint64_t nodes = kube_watch_lists(k->nodes), pods = kube_watch_lists(k->pods);
+
+    return nodes && pods ? nodes + pods : 0;
+}
+
+static void tick_sync(struct kube *k, usec_t now)
+{
+    uint64_t lists = lists_in_all(k);
+    struct http_order order = {.kind = HTTP_READ,
+                               .method = "GET",
+                               .path = "/api/v1/namespaces/kube-system",
+                               .done = on_uid,
+                               .ctx = k};
+
+    if (lists && k->is_denied) {
+        k->is_denied = false;
+        set_health(k, HEALTH_UP);
+    }
+    if (lists > k->lists_synced && lists > k->lists_uid && !k->uid_req && now >= k->uid_due)
+        k->uid_req = http_send(k->http, &order);
+}
+
+static void tell_synced(struct kube *k)
+{
+    uint64_t lists = lists_in_all(k);
+    struct event ev = {.kind = EV_SYNCED};
+
+    if (lists <= k->lists_synced || k->lists_uid < lists || k->has_rest)
+        return;
+    memcpy(ev.u.cluster_uid, k->uid, sizeof(k->uid));
+    if (inbox_push(k->inbox, &ev))
+        k->lists_synced = lists;
+    else
+        k->has_rest = true;
+}
+
+/* Facts leave a part of the inbox to the clients. */
+static void flush(struct kube *k)
+{
+    size_t spare = (inbox_room(k->inbox) + inbox_count(k->inbox)) / 16;
+
+    k->has_rest = !kube_gangs_flush(k->gangs, k->inbox);
+    tell_health(k);
+    if (!kube_store_flush(kube_watch_store(k->nodes), k->inbox, spare))
+        k->has_rest = true;
+    if (!kube_store_flush(kube_watch_store(k->pods), k->inbox, spare))
+        k->has_rest = true;
+    tell_synced(k);
+}
+
+/* ---- the facade */
+
+void kube_ready(struct kube *k, usec_t wall_now)
+{
+    usec_t now;
+
+    (void)wall_now; /* nothing here is of the calendar */
+    http_ready(k->http);
+    now = http_now();
+    if (k->token_due <= now) {
+        k->token_due = now + TOKEN_AGE_US;
+        if (kube_config_refresh(&k->config))
+            http_new_credentials(k->http);
+    }
+    kube_watch_tick(k->nodes, now);
+    kube_watch_tick(k->pods, now);
+    kube_gangs_tick(k->gangs, now);
+    tick_sync(k, now);
+    http_ready(k->http);
+    flush(k);
+}
+
+static usec_t earlier(usec_t a, usec_t b)
+{
+    return a < b ? a : b;
+}
+
+usec_t kube_wake(const struct kube *k, usec_t wall_now)
+{
+    usec_t now = http_now();
+    usec_t wake = earlier(http_wake(k->http), kube_gangs_wake(k->gangs));
+
+    wake = earlier(wake, earlier(kube_watch_wake(k->nodes), kube_watch_wake(k->pods)));
+    wake = earlier(wake, k->token_due);
+    if (!k->uid_req && lists_in_all(k) > k->lists_uid)
+        wake = earlier(wake, k->uid_due);
+    if (k->has_rest)
+        wake = earlier(wake, now + INBOX_FULL_WAIT_US);
+    return wake <= now ? wall_now : wall_now + (wake - now);
+}
+
+int kube_fd(const struct kube *k)
+{
+    return http_fd(k->http);
+}
+
+static void port_start(void *ctx, const struct gang *gang)
+{
+    struct kube *k = ctx;
+
+    kube_gangs_start(k->gangs, gang);
+}
+
+static void port_stop(void *ctx, const struct gang *gang)
+{
+    struct kube *k = ctx;
+
+    kube_gangs_stop(k->gangs, gang);
+}
+
+static void port_delete(void *ctx, const char *ns, const char *name, const char *uid)
+{
+    struct kube *k = ctx;
+
+    kube_gangs_delete_pod(k->gangs, ns, name, uid);
+}
+
+struct cluster_port kube_port(struct kube *k)
+{
+    return (struct cluster_port){
+        .ctx = k, .gang_start = port_start, .gang_stop = port_stop, .pod_delete = port_delete};
+}
+
+static void on_gone(void *ctx, const struct store_gone *gone)
+{
+    struct kube *k = ctx;
+
+    kube_gangs_gone(k->gangs, gone);
+}
+
+int kube_create_timed(struct kube **ret, const char *kubeconfig, struct inbox *inbox,
+                      const struct kube_watch_times *times, struct err *err)
+{
+    struct kube *k = xcalloc(1, sizeof(*k));
+
+    if (kube_config_load(&k->config, kubeconfig, err) || http_create(&k->http, &k->config, err)) {
+        kube_config_fini(&k->config);
+        free(k);
+        return -1;
+    }
+    if (getrandom(&k->rng, sizeof(k->rng), GRND_NONBLOCK) != sizeof(k->rng) || !k->rng)
+        k->rng = (uint64_t)http_now() | 1; /* only jitter hangs on it */
+    k->inbox = inbox;
+    k->token_due = http_now() + TOKEN_AGE_US;
+    k->nodes = kube_watch_create(&store_nodes, k->http, times, &k->rng);
+    k->pods = kube_watch_create(&store_pods, k->http, times, &k->rng);
+    k->gangs = kube_gangs_create(k->http, &k->rng);
+    kube_store_on_gone(kube_watch_store(k->pods), k, on_gone);
+    http_set_note(k->http, k, on_note);
+    *ret = k;
+    return 0;
+}
+
+int kube_create(struct kube **ret, const char *kubeconfig, struct inbox *inbox, struct err *err)
+{
+    struct kube_watch_times times = {0};
+
+    return kube_create_timed(ret, kubeconfig, inbox, &times, err);
+}
+
+void kube_destroy(struct kube *k)
+{
+    if (!k)
+        return;
+    http_drop(k->http, k->uid_req);
+    kube_gangs_destroy(k->gangs);
+    kube_watch_destroy(k->pods);
+    kube_watch_destroy(k->nodes);
+    http_destroy(k->http);
+    kube_config_fini(&k->config);
+    free(k);
+}

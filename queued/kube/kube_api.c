@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_api.c - classification of answers, back-off and paths.
+ *
+ * What is known of a real server's answers is in the tests, as recorded exchanges.
+ */
+#include "kube/kube_api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube/kube_json.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+void api_read_status(const char *text, size_t len, struct api_status *ret)
+{
+    cJSON *o = text[0] == '{' ? cJSON_ParseWithLength(text, len) : NULL;
+    const cJSON *causes = json_path(o, "details.causes");
+    int retry_after = json_int(o, "details.retryAfterSeconds", -1);
+
+    /* cut texts still say enough */
+    (void)str_copy(ret->reason, sizeof(ret->reason), json_text(o, "reason"));
+    (void)str_copy(ret->kind, sizeof(ret->kind), json_text(o, "details.kind"));
+    (void)str_copy(ret->cause, sizeof(ret->cause),
+                   json_text(cJSON_GetArrayItem(causes, 0), "reason"));
+    if (json_text(o, "message")[0])
+        (void)str_copy(ret->message, sizeof(ret->message), json_text(o, "message"));
+    if (!ret->code)
+        ret->code = json_int(o, "code", 0);
+    if (ret->retry_after_us < 0 && retry_after > 0)
+        ret->retry_after_us = (usec_t)retry_after * USEC_PER_SEC;
+    cJSON_Delete(o);
+}
+
+/* The first line of a body that is no Status: flow control and proxies write plain text. */
+static void take_first_line(const struct http_answer *a, struct api_status *s)
+{
+    size_t n = strcspn(a->body, "\r\n");
+
+    if (a->body[0] && a->body[0] != '{' && a->body[0] != '<')
+        (void)snprintf(s->message, sizeof(s->message), "%.*s", n > 200 ? 200 : (int)n, a->body);
+    else
+        (void)snprintf(s->message, sizeof(s->message), "HTTP status %d", s->code);
+}
+
+static enum api_verdict judge_server_error(const struct api_status *s)
+{
+    if (s->code == 504 || !strcmp(s->reason, "ServerTimeout") || !strcmp(s->reason, "Timeout"))
+        return API_UNKNOWN;
+    if (s->code == 500 && strstr(s->message, "request is too large"))
+        return API_REFUSED;
+    return s->retry_after_us >= 0 ? API_RETRY : API_UNKNOWN;
+}
+
+enum api_verdict api_classify(const struct http_answer *a, struct api_status *ret)
+{
+    struct api_status s = {.code = a->status, .retry_after_us = a->retry_after_us};
+
+    if (!a->status) {
+        (void)str_copy(s.message, sizeof(s.message), a->trouble[0] ? a->trouble : "no answer");
+        *ret = s;
+        return a->was_sent ? API_UNKNOWN : API_RETRY;
+    }
+    if (a->status >= 200 && a->status < 300) {
+        *ret = s;
+        return API_OK;
+    }
+    take_first_line(a, &s);
+    api_read_status(a->body, a->len, &s);
+    *ret = s;
+    if (s.code == 401 || s.code == 429)
+        return API_RETRY;
+    if (s.code >= 500)
+        return judge_server_error(&s);
+    return API_REFUSED;
+}
+
+enum refusal_kind api_refusal(const struct api_status *s)
+{
+    static const char *const for_good[] = {"violates PodSecurity", "denied the request",
+                                           "usage per Container",  "usage per Pod",
+                                           "ratio per Container",  "request is too large"};
+
+    if (s->code == 400 || s->code == 413 || s->code == 422)
+        return REFUSAL_REJECTED;
+    for (size_t i = 0; i < ARRAY_LEN(for_good); i++)
+        if (strstr(s->message, for_good[i]))
+            return REFUSAL_REJECTED;
+    return REFUSAL_TRY_LATER;
+}
+
+uint64_t api_random(uint64_t *rng)
+{
+    *rng ^= *rng >> 12;
+    *rng ^= *rng << 25;
+    *rng ^= *rng >> 27;
+    return *rng * UINT64_C(2685821657736338717);
+}
+
+usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, uint64_t *rng)
+{
+    usec_t wait = API_BACKOFF_BASE_US;
+
+    for (unsigned i = 0; i < b->n && wait < API_BACKOFF_CAP_US; i++)
+        wait *= 2;
+    if (wait > API_BACKOFF_CAP_US)
+        wait = API_BACKOFF_CAP_US;
+    b->n++;
+    wait += (usec_t)(api_random(rng) % (uint64_t)wait);
+    if (retry_after_us >= 0 && wait < retry_after_us)
+        wait = retry_after_us + (usec_t)(api_random(rng) % (uint64_t)(retry_after_us / 4 + 1));
+    return wait;
+}
+
+static void add_escaped(struct str *b, const char *s)
+{
+    for (; *s; s++) {
+        if ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
+            *s == '-' || *s == '.')
+            str_add_bytes(b, s, 1);
+        else
+            str_addf(b, "%%%02X", (unsigned char)*s);
+    }
+}
+
+char *api_path(const char *ns, const char *resource, const char *name)
+{
+    struct str b = {0};
+
+    str_add(&b, "/api/v1/namespaces/");
+    add_escaped(&b, ns);
+    str_addf(&b, "/%s", resource);
+    if (name) {
+        str_add(&b, "/");
+        add_escaped(&b, name);
+    }
+    return str_take(&b);
+}

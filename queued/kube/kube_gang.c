@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_gang.c - runs: which task may send now, and how a stop takes over from a start.
+ *
+ * Order of a start: service, then all creates, then, when all pods are there, all bindings. A stop
+ * cancels what was not sent, and lets each answer that is on its way come first.
+ */
+#include "kube/kube_gang.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "kube/kube_task.h"
+#include "util/mem.h"
+
+struct kube_gangs *kube_gangs_create(struct kube_http *http, uint64_t *rng)
+{
+    struct kube_gangs *g = xcalloc(1, sizeof(*g));
+
+    g->http = http;
+    g->rng = rng;
+    return g;
+}
+
+/* ---- runs */
+
+static struct run *run_create(struct kube_gangs *g, const struct gang *gang)
+{
+    struct run *r = xcalloc(1, sizeof(*r));
+
+    r->gangs = g;
+    r->gang = *gang;
+    r->gang.pods = xmemdup(gang->pods, gang->n_pods * sizeof(*gang->pods));
+    r->gang.spec = gang->spec ? spec_copy(gang->spec) : NULL;
+    r->gang.kubernetes_class = xstrdup(gang->kubernetes_class ? gang->kubernetes_class : "");
+    r->service = (struct task){.run = r};
+    r->tasks = xcalloc(gang->n_pods ? gang->n_pods : 1, sizeof(*r->tasks));
+    for (uint32_t i = 0; i < gang->n_pods; i++) {
+        struct task *t = &r->tasks[i];
+
+        t->run = r;
+        t->pod = &r->gang.pods[i];
+        memcpy(t->uid, t->pod->uid, sizeof(t->uid));
+    }
+    DL_APPEND(g->runs, r);
+    return r;
+}
+
+static void run_hash(struct run *r)
+{
+    HASH_ADD(hh, r->gangs->by_job, gang.job, sizeof(r->gang.job), r);
+    r->is_hashed = true;
+}
+
+static void run_unhash(struct run *r)
+{
+    if (r->is_hashed)
+        HASH_DEL(r->gangs->by_job, r);
+    r->is_hashed = false;
+}
+
+static struct run *run_find(struct kube_gangs *g, struct job_id job)
+{
+    struct run *r;
+
+    HASH_FIND(hh, g->by_job, &job, sizeof(job), r);
+    return r;
+}
+
+static void run_destroy(struct run *r)
+{
+    http_drop(r->gangs->http, r->service.req);
+    for (uint32_t i = 0; i < r->gang.n_pods; i++)
+        http_drop(r->gangs->http, r->tasks[i].req);
+    run_unhash(r);
+    DL_DELETE(r->gangs->runs, r);
+    spec_destroy((struct spec *)(uintptr_t)r->gang.spec);
+    free((void *)(uintptr_t)r->gang.kubernetes_class);
+    free(r->gang.pods);
+    free(r->tasks);
+    free(r->stray_name);
+    free(r);
+}
+
+/* ---- stop */
+
+/* Turn a task of a start, or a fresh one, towards its deletion. */
+static void task_stop(struct task *t)
+{
+    if (t->step >= TASK_FIND) {
+        if (t->step == TASK_ENDED)
+            task_tell_gone(t); /* asked again: say it again */
+        return;
+    }
+    if (t->req && !http_cancel_unsent(t->run->gangs->http, t->req))
+        return; /* its answer comes first */
+    t->req = NULL;
+    t->backoff.n = 0;
+    task_set(t, task_stop_step(t), 0);
+}
+
+static void run_stop(struct run *r, bool with_service)
+{
+    r->is_stopping = true;
+    r->keeps_service = !with_service;
+    r->due = 0;
+    r->gangs->has_orders = true;
+    if (with_service)
+        task_stop(&r->service);
+    else if (!r->service.req || http_cancel_unsent(r->gangs->http, r->service.req))
+        r->service = (struct task){.run = r};
+    for (uint32_t i = 0; i < r->gang.n_pods; i++)
+        task_stop(&r->tasks[i]);
+}
+
+/* The job goes on with something else: what this run made must go, but for the service. */
+static void run_abandon(struct run *r)
+{
+    run_unhash(r);
+    if (!r->is_stopping)
+        run_stop(r, false);
+}
+
+/* May the uids that the core knows help an older run of ours? */
+static void learn_uids(struct run *r, const struct gang *gang)
+{
+    for (uint32_t i = 0, j = 0; i < r->gang.n_pods && j < gang->n_pods; i++) {
+        const struct gang_pod *p = &gang->pods[j];
+
+        if (r->gang.pods[i].member != p->member)
+            continue;
+        if (!r->tasks[i].uid[0] && !r->tasks[i].req)
+            memcpy(r->tasks[i].uid, p->uid, sizeof(p->uid));
+        j++;
+    }
+}
+
+void kube_gangs_stop(struct kube_gangs *g, const struct gang *gang)
+{
+    struct run *r = run_find(g, gang->job);
+
+    if (r && r->gang.attempt != gang->attempt) {
+        run_abandon(r);
+        r = NULL;
+    }
+    if (!r) {
+        r = run_create(g, gang);
+        run_hash(r);
+    }
+    r->gang.grace_us = gang->grace_us;
+    learn_uids(r, gang);
+    run_stop(r, gang->has_service);
+}
+
+void kube_gangs_delete_pod(struct kube_gangs *g, const char *ns, const char *name, const char *uid)
+{
+    struct gang_pod pod = {.member = IX_NONE};
+    struct gang gang = {.n_pods = 1, .size = 1, .pods = &pod};
+    struct run *r;
+
+    DL_FOREACH(g->runs, r)
+    {
+        if (r->stray_name && !strcmp(r->tasks[0].uid, uid))
+            return;
+    }
+    if (!uid[0] || !str_copy(pod.uid, sizeof(pod.uid), uid) ||
+        !str_copy(gang.ns, sizeof(gang.ns), ns))
+        return;
+    r = run_create(g, &gang);
+    r->stray_name = xstrdup(name);
+    run_stop(r, false);
+}
+
+void kube_gangs_gone(struct kube_gangs *g, const struct store_gone *gone)
+{
+    struct run *r = gone->job.v ? run_find(g, gone->job) : NULL;
+
+    if (!r || !r->is_stopping || r->gang.attempt != gone->attempt)
+        return;
+    for (uint32_t i = 0; i < r->gang.n_pods; i++)
+        if (!strcmp(r->tasks[i].uid, gone->uid))
+            task_set(&r->tasks[i], TASK_ENDED, INT64_MAX);
+}
+
+/* ---- start */
+
+void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
+{
+    struct run *r = run_find(g, gang->job);
+
+    assert(gang->spec && gang->n_pods);
+    g->has_orders = true;
+    if (r && r->gang.attempt == gang->attempt) {
+        for (uint32_t i = 0; i < r->gang.n_pods; i++)
+            if (r->tasks[i].step == TASK_BOUND)
+                task_tell_bound(&r->tasks[i]);
+        return;
+    }
+    if (r)
+        run_abandon(r);
+    r = run_create(g, gang);
+    run_hash(r);
+    r->service.step = gang->has_service ? TASK_CREATE : TASK_NONE;
+    for (uint32_t i = 0; i < gang->n_pods; i++)
+        r->tasks[i].step = r->tasks[i].uid[0] ? TASK_EXISTS : TASK_CREATE;
+}
+
+static bool service_is_there(const struct run *r)
+{
+    return r->service.step == TASK_NONE || r->service.step == TASK_EXISTS;
+}
+
+static bool all_are_at(const struct run *r, enum task_step from, enum task_step to)
+{
+    for (uint32_t i = 0; i < r->gang.n_pods; i++)
+        if (r->tasks[i].step < from || r->tasks[i].step > to || r->tasks[i].req)
+            return false;
+    return true;
+}
+
+/* All pods exist: from here on they are bound. */
+static void begin_binding(struct run *r)
+{
+    for (uint32_t i = 0; i < r->gang.n_pods; i++)
+        if (r->tasks[i].step == TASK_EXISTS)
+            task_set(&r->tasks[i], TASK_BIND, 0);
+}
+
+/* Send what is due of one task; false: no room, come back when something was answered. */
+static bool task_step(struct task *t, usec_t now, usec_t *wake)
+{
+    if (t->req || t->step == TASK_NONE || t->due == INT64_MAX)
+        return true;
+    if (t->due > now) {
+        *wake = t->due < *wake ? t->due : *wake;
+        return true;
+    }
+    if (t->step == TASK_DELETED)
+        t->step = TASK_DELETE;
+    return task_send(t);
+}
+
+static bool run_is_over(const struct run *r)
+{
+    if (r->is_stopping)
+        return all_are_at(r, TASK_ENDED, TASK_ENDED) && !r->service.req &&
+               (r->service.step == TASK_ENDED || r->service.step == TASK_NONE);
+    return all_are_at(r, TASK_BOUND, TASK_BOUND) && service_is_there(r);
+}
+
+static void run_step(struct run *r, usec_t now)
+{
+    usec_t wake = INT64_MAX;
+    bool has_room;
+
+    if (!r->is_stopping && r->is_refused) {
+        r->due = INT64_MAX;
+        return;
+    }
+    if (!r->is_stopping && service_is_there(r) && all_are_at(r, TASK_EXISTS, TASK_BOUND))
+        begin_binding(r);
+    has_room = task_step(&r->service, now, &wake);
+    if (r->is_stopping || service_is_there(r))
+        for (uint32_t i = 0; has_room && i < r->gang.n_pods; i++)
+            has_room = task_step(&r->tasks[i], now, &wake);
+    r->due = has_room ? wake : 0;
+}
+
+void kube_gangs_tick(struct kube_gangs *g, usec_t now)
+{
+    struct run *r, *next;
+
+    g->has_orders = false;
+    DL_FOREACH_SAFE(g->runs, r, next)
+    {
+        if (r->due > now)
+            continue;
+        run_step(r, now);
+        if (run_is_over(r))
+            run_destroy(r);
+    }
+}
+
+usec_t kube_gangs_wake(const struct kube_gangs *g)
+{
+    usec_t wake = INT64_MAX;
+    const struct run *r;
+
+    if (g->has_orders)
+        return 0;
+    /* due 0 without room: an answer comes before anything can be done */
+    DL_FOREACH(g->runs, r)
+    {
+        if (r->due && r->due < wake)
+            wake = r->due;
+    }
+    return wake;
+}
+
+bool kube_gangs_flush(struct kube_gangs *g, struct inbox *inbox)
+{
+    while (g->events && inbox_push(inbox, &g->events->ev)) {
+        struct queued_event *q = g->events;
+
+        DL_DELETE(g->events, q);
+        free(q);
+    }
+    return !g->events;
+}
+
+size_t kube_gangs_count(const struct kube_gangs *g)
+{
+    const struct run *r;
+    size_t n;
+
+    DL_COUNT(g->runs, r, n);
+    return n;
+}
+
+void kube_gangs_destroy(struct kube_gangs *g)
+{
+    struct queued_event *q, *next;
+
+    if (!g)
+        return;
+    while (g->runs)
+        run_destroy(g->runs);
+    DL_FOREACH_SAFE(g->events, q, next)
+    {
+        event_fini(&q->ev);
+        free(q);
+    }
+    free(g);
+}

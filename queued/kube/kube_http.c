@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_http.c - curl multi handles driven by socket_action from one epoll descriptor.
+ *
+ * curl may close a descriptor without telling the socket callback, and the number may come back
+ * for another connection: every registration carries a generation, and events of an older one are
+ * ignored. A multi handle that reports an error is unusable and is built anew.
+ */
+#include "kube/kube_http.h"
+
+#include <assert.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "util/log.h"
+#include "util/mem.h"
+#include "util/str.h"
+#include "util/vec.h"
+
+enum { LANE_WATCH, LANE_CALL_A, LANE_CALL_B, LANES };
+enum { READY_ROUNDS = 8, EVENTS_AT_ONCE = 64, ERROR_BODY_MAX = 64 * 1024 };
+#define CALL_TIMEOUT_US (45 * USEC_PER_SEC)
+
+/* An easy handle with its headers, used again and again. */
+struct slot {
+    CURL *easy;
+    struct curl_slist *headers;
+    uint64_t credentials; /* generation that headers were made for */
+    struct slot *next;
+    char trouble[CURL_ERROR_SIZE];
+};
+
+struct http_request {
+    struct http_request *prev, *next; /* in a queue, or in flight on its lane */
+    struct http_order order;          /* method, path and body are owned */
+    struct kube_http *http;
+    struct slot *slot; /* NULL: waiting */
+    int lane;
+    struct str answer;
+    bool is_too_large, is_broken_off;
+};
+
+struct lane {
+    CURLM *multi;
+    usec_t timeout_at; /* curl's timer; INT64_MAX none */
+    struct http_request *flying;
+    size_t n_flying;
+    struct kube_http *http;
+};
+
+struct sock {
+    uint32_t generation;
+    int lane; /* -1: not registered */
+};
+
+struct kube_http {
+    struct kube_config *config;
+    int epoll_fd;
+    uint64_t credentials;
+    struct lane lanes[LANES];
+    struct http_request *queue[2]; /* urgent, creates */
+    size_t n_waiting[2];
+    struct slot *idle;
+    VEC(struct sock) socks; /* by descriptor */
+    void *note_ctx;
+    void (*note)(void *ctx, const struct http_order *order, const struct http_answer *answer);
+};
+
+usec_t http_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
+    return (usec_t)t.tv_sec * USEC_PER_SEC + t.tv_nsec / 1000;
+}
+
+/* ---- sockets */
+
+static struct sock *sock_of(struct kube_http *h, int fd)
+{
+    while (h->socks.n <= (size_t)fd) {
+        struct sock *s = vec_push(&h->socks);
+
+        s->lane = -1;
+    }
+    return &h->socks.v[fd];
+}
+
+static void sock_forget(struct kube_http *h, int fd)
+{
+    struct sock *s = sock_of(h, fd);
+
+    if (s->lane < 0)
+        return;
+    s->lane = -1;
+    s->generation++;
+    /* curl may have closed it already (ENOENT, EBADF) */
+    (void)epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unused)
+{
+    struct lane *lane = ctx;
+    struct kube_http *h = lane->http;
+    struct epoll_event ev = {0};
+    struct sock *s;
+
+    (void)easy;
+    (void)unused;
+    sock_forget(h, fd);
+    if (what == CURL_POLL_REMOVE)
+        return 0;
+    s = sock_of(h, fd);
+    ev.events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
+                (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
+    ev.data.u64 = (uint64_t)s->generation << 32 | (uint32_t)fd;
+    if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
+        log_error("cannot wait for a socket of the API server", "err=\"%s\"", strerror(errno));
+        return -1;
+    }
+    s->lane = (int)(lane - h->lanes);
+    return 0;
+}
+
+static int on_close(void *ctx, curl_socket_t fd)
+{
+    sock_forget(ctx, fd);
+    return close(fd);
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
+{
+    struct lane *lane = ctx;
+
+    (void)multi;
+    lane->timeout_at = timeout_ms < 0 ? INT64_MAX : http_now() + timeout_ms * USEC_PER_MSEC;
+    return 0;
+}
+
+/* Without this a dead peer goes unnoticed for a quarter of an hour. */
+static int on_sockopt(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    unsigned timeout_ms = 30000;
+
+    (void)ctx;
+    (void)purpose;
+    /* a kernel without the option still has keepalive */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+    return CURL_SOCKOPT_OK;
+}
+
+static size_t on_data(char *p, size_t size, size_t n, void *ctx)
+{
+    struct http_request *req = ctx;
+    size_t len = size * n;
+    size_t max = req->order.body_max;
+    long status = 0;
+
+    if (req->order.data) {
+        (void)curl_easy_getinfo(req->slot->easy, CURLINFO_RESPONSE_CODE, &status);
+        if (status == 200) {
+            if (req->order.data(req->order.ctx, p, len))
+                return len;
+            req->is_broken_off = true;
+            return 0;
+        }
+        max = ERROR_BODY_MAX;
+    }
+    if (req->answer.len + len > max) {
+        req->is_too_large = true;
+        return 0;
+    }
+    str_add_bytes(&req->answer, p, len);
+    return len;
+}
+
+/* ---- easy handles */
+
+static void slot_destroy(struct slot *s)
+{
+    curl_easy_cleanup(s->easy);
+    curl_slist_free_all(s->headers);
+    free(s);
+}
+
+static void set_blob(CURL *easy, CURLoption option, const char *pem)
+{
+    struct curl_blob blob = {0};
+
+    if (!pem)
+        return;
+    blob.data = (void *)(uintptr_t)pem; /* not copied, and never written to */
+    blob.len = strlen(pem);
+    blob.flags = CURL_BLOB_NOCOPY;
+    curl_easy_setopt(easy, option, &blob);
+}
+
+static void slot_set_tls(struct slot *s, const struct kube_config *c)
+{
+    CURL *e = s->easy;
+
+    set_blob(e, CURLOPT_CAINFO_BLOB, c->ca);
+    set_blob(e, CURLOPT_SSLCERT_BLOB, c->cert);
+    set_blob(e, CURLOPT_SSLKEY_BLOB, c->key);
+    curl_easy_setopt(e, CURLOPT_SSLCERTTYPE, "PEM");
+    curl_easy_setopt(e, CURLOPT_SSLKEYTYPE, "PEM");
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, c->is_insecure ? 0L : 1L);
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, c->is_insecure ? 0L : 2L);
+    if (c->connect_to)
+        curl_easy_setopt(e, CURLOPT_CONNECT_TO, c->connect_to);
+    curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
+                     c->is_tls ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
+}
+
+static struct slot *slot_create(struct kube_http *h)
+{
+    struct slot *s = xcalloc(1, sizeof(*s));
+    CURL *e = curl_easy_init();
+
+    assert(e); /* curl_global_init() went well: only memory could lack */
+    s->easy = e;
+    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
+    curl_easy_setopt(e, CURLOPT_USERAGENT, "queued/" QUEUED_VERSION);
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(e, CURLOPT_PROXY, ""); /* no proxy from the environment */
+    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, 20L);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, 5L);
+    curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_sockopt);
+    curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, h);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, s->trouble);
+    slot_set_tls(s, h->config);
+    return s;
+}
+
+static void slot_set_headers(struct slot *s, const struct kube_http *h)
+{
+    const char *fixed[] = {"Accept: application/json", "Content-Type: application/json", "Expect:"};
+
+    if (s->headers && s->credentials == h->credentials)
+        return;
+    curl_slist_free_all(s->headers);
+    s->headers = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+        s->headers = curl_slist_append(s->headers, fixed[i]);
+    if (h->config->token) {
+        char *line = xasprintf("Authorization: Bearer %s", h->config->token);
+
+        s->headers = curl_slist_append(s->headers, line);
+        free(line);
+    }
+    s->credentials = h->credentials;
+    curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
+}
+
+static void slot_aim(struct slot *s, struct http_request *req, const struct kube_http *h)
+{
+    char *url = xasprintf("%s%s", h->config->server, req->order.path);
+    bool is_get = !strcmp(req->order.method, "GET");
+
+    slot_set_headers(s, h);
+    s->trouble[0] = '\0';
+    curl_easy_setopt(s->easy, CURLOPT_URL, url);
+    free(url);
+    curl_easy_setopt(s->easy, CURLOPT_HTTPGET, 1L);
+    if (!is_get) {
+        const char *body = req->order.body ? req->order.body : "";
+
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, body);
+    }
+    curl_easy_setopt(s->easy, CURLOPT_CUSTOMREQUEST, is_get ? NULL : req->order.method);
+    curl_easy_setopt(s->easy, CURLOPT_TIMEOUT_MS,
+                     req->order.kind == HTTP_WATCH ? 0L : (long)(req->order.timeout_us / 1000));
+    curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, req);
+    curl_easy_setopt(s->easy, CURLOPT_PRIVATE, req);
+}
+
+/* ---- requests */
+
+static void request_destroy(struct http_request *req)
+{
+    free((void *)(uintptr_t)req->order.method);
+    free((void *)(uintptr_t)req->order.path);
+    free((void *)(uintptr_t)req->order.body);
+    str_fini(&req->answer);
+    free(req);
+}
+
+/* Which queue: what ends or reads something goes before what makes something. */
+static int queue_of(enum http_class kind)
+{
+    return kind == HTTP_CREATE;
+}
+
+struct http_request *http_send(struct kube_http *h, const struct http_order *order)
+{
+    struct http_request *req = xcalloc(1, sizeof(*req));
+
+    req->http = h;
+    req->order = *order;
+    req->order.method = xstrdup(order->method);
+    req->order.path = xstrdup(order->path);
+    req->order.body = order->body ? xstrdup(order->body) : NULL;
+    if (!req->order.body_max)
+        req->order.body_max = HTTP_OBJECT_MAX;
+    if (!req->order.timeout_us)
+        req->order.timeout_us = CALL_TIMEOUT_US;
+    DL_APPEND(h->queue[queue_of(order->kind)], req);
+    h->n_waiting[queue_of(order->kind)]++;
+    return req;
+}
+
+static void unqueue(struct kube_http *h, struct http_request *req)
+{
+    int q = queue_of(req->order.kind);
+
+    DL_DELETE(h->queue[q], req);
+    h->n_waiting[q]--;
+}
+
+/* Take a request off its lane; its slot goes back. */
+static void land(struct kube_http *h, struct http_request *req)
+{
+    struct lane *lane = &h->lanes[req->lane];
+
+    (void)curl_multi_remove_handle(lane->multi, req->slot->easy); /* a broken multi is rebuilt */
+    DL_DELETE(lane->flying, req);
+    lane->n_flying--;
+    LL_PREPEND(h->idle, req->slot);
+}
+
+bool http_cancel_unsent(struct kube_http *h, struct http_request *req)
+{
+    if (req->slot)
+        return false;
+    unqueue(h, req);
+    request_destroy(req);
+    return true;
+}
+
+void http_drop(struct kube_http *h, struct http_request *req)
+{
+    if (!req || http_cancel_unsent(h, req))
+        return;
+    land(h, req);
+    req->slot = NULL;
+    request_destroy(req);
+}
+
+bool http_has_room(const struct kube_http *h, enum http_class kind)
+{
+    return h->n_waiting[queue_of(kind)] < HTTP_QUEUE_ROOM;
+}
+
+void http_new_credentials(struct kube_http *h)
+{
+    h->credentials++;
+}
+
+static bool launch(struct kube_http *h, struct http_request *req, int lane)
+{
+    struct slot *s = h->idle;
+
+    if (s)
+        LL_DELETE(h->idle, s);
+    else
+        s = slot_create(h);
+    unqueue(h, req);
+    req->slot = s;
+    req->lane = lane;
+    slot_aim(s, req, h);
+    DL_APPEND(h->lanes[lane].flying, req);
+    h->lanes[lane].n_flying++;
+    return curl_multi_add_handle(h->lanes[lane].multi, s->easy) == CURLM_OK;
+}
+
+static bool launch_next(struct kube_http *h)
+{
+    struct lane *a = &h->lanes[LANE_CALL_A], *b = &h->lanes[LANE_CALL_B];
+    int lane = a->n_flying <= b->n_flying ? LANE_CALL_A : LANE_CALL_B;
+    struct http_request *req;
+
+    for (req = h->queue[0]; req; req = req->next)
+        if (req->order.kind == HTTP_WATCH)
+            return launch(h, req, LANE_WATCH);
+    req = h->queue[0] ? h->queue[0] : h->queue[1];
+    if (!req || h->lanes[lane].n_flying >= HTTP_CALLS_PER_LANE)
+        return false;
+    return launch(h, req, lane);
+}
+
+/* ---- answers */
+
+static bool was_sent(CURLcode code)
+{
+    switch (code) {
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void describe(const struct http_request *req, CURLcode code, char *buf, size_t size)
+{
+    long os_errno = 0;
+
+    if (req->is_too_large) {
+        (void)snprintf(buf, size, "the answer is larger than %zu bytes", req->order.body_max);
+        return;
+    }
+    (void)curl_easy_getinfo(req->slot->easy, CURLINFO_OS_ERRNO, &os_errno);
+    if (code == CURLE_COULDNT_CONNECT && os_errno == ECONNREFUSED)
+        (void)snprintf(buf, size, "connection refused");
+    else if (req->slot->trouble[0])
+        (void)str_copy(buf, size, req->slot->trouble);
+    else
+        (void)str_copy(buf, size, curl_easy_strerror(code));
+}
+
+static void finish(struct kube_http *h, struct http_request *req, CURLcode code)
+{
+    struct http_answer answer = {.was_sent = true, .trouble = "", .retry_after_us = -1};
+    char trouble[CURL_ERROR_SIZE] = "";
+    long status = 0;
+    curl_off_t retry_after = 0;
+
+    (void)curl_easy_getinfo(req->slot->easy, CURLINFO_RESPONSE_CODE, &status);
+    (void)curl_easy_getinfo(req->slot->easy, CURLINFO_RETRY_AFTER, &retry_after);
+    if (code != CURLE_OK && !req->is_broken_off)
+        describe(req, code, trouble, sizeof(trouble));
+    if (code == CURLE_OK || req->order.kind == HTTP_WATCH)
+        answer.status = (int)status;
+    answer.was_sent = was_sent(code);
+    answer.is_refused = code == CURLE_COULDNT_CONNECT;
+    answer.trouble = trouble;
+    answer.body = str_text(&req->answer);
+    answer.len = req->answer.len;
+    if (retry_after > 0)
+        answer.retry_after_us = (usec_t)(retry_after > 600 ? 600 : retry_after) * USEC_PER_SEC;
+    land(h, req);
+    if (h->note)
+        h->note(h->note_ctx, &req->order, &answer);
+    if (req->order.done)
+        req->order.done(req->order.ctx, &answer);
+    request_destroy(req);
+}
+
+static CURLM *multi_create(struct lane *lane)
+{
+    CURLM *m = curl_multi_init();
+
+    assert(m);
+    curl_multi_setopt(m, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(m, CURLMOPT_SOCKETDATA, lane);
+    curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(m, CURLMOPT_TIMERDATA, lane);
+    /* One connection carries all with HTTP/2; without it each call in flight needs its own. */
+    if (lane != &lane->http->lanes[LANE_WATCH])
+        curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, (long)HTTP_CALLS_PER_LANE);
+    return m;
+}
+
+/* The multi handle failed: nothing that flew on it has an answer. */
+static void rebuild(struct kube_http *h, int which, CURLMcode code)
+{
+    struct lane *lane = &h->lanes[which];
+    struct http_request *lost = lane->flying, *req;
+    struct http_answer answer = {.was_sent = true, .body = "", .retry_after_us = -1};
+
+    log_warn("the connections to the API server are made anew", "err=\"%s\"",
+             curl_multi_strerror(code));
+    answer.trouble = curl_multi_strerror(code);
+    for (req = lost; req; req = req->next) {
+        (void)curl_multi_remove_handle(lane->multi, req->slot->easy); /* it is thrown away below */
+        slot_destroy(req->slot);
+    }
+    lane->flying = NULL;
+    lane->n_flying = 0;
+    (void)curl_multi_cleanup(lane->multi); /* nothing could be done about an error */
+    lane->timeout_at = INT64_MAX;
+    lane->multi = multi_create(lane);
+    while (lost) {
+        req = lost;
+        DL_DELETE(lost, req);
+        if (h->note)
+            h->note(h->note_ctx, &req->order, &answer);
+        if (req->order.done)
+            req->order.done(req->order.ctx, &answer);
+        request_destroy(req);
+    }
+}
+
+static void act(struct kube_http *h, int which, curl_socket_t fd, int mask)
+{
+    int running = 0;
+    CURLMcode code = curl_multi_socket_action(h->lanes[which].multi, fd, mask, &running);
+
+    if (code != CURLM_OK)
+        rebuild(h, which, code);
+}
+
+/* Hand out all finished transfers; a callback may send and drop others. */
+static bool drain(struct kube_http *h)
+{
+    bool did = false;
+
+    for (int i = 0; i < LANES; i++) {
+        int left = 0;
+        const CURLMsg *msg = curl_multi_info_read(h->lanes[i].multi, &left);
+
+        while (msg) {
+            char *req = NULL;
+            CURLcode code = msg->data.result;
+
+            (void)curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &req);
+            finish(h, (struct http_request *)(void *)req, code);
+            did = true;
+            msg = curl_multi_info_read(h->lanes[i].multi, &left);
+        }
+    }
+    return did;
+}
+
+static void take_socket_events(struct kube_http *h)
+{
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int n = epoll_wait(h->epoll_fd, events, EVENTS_AT_ONCE, 0);
+
+    for (int i = 0; i < n; i++) {
+        int fd = (int)(events[i].data.u64 & 0xffffffffu);
+        const struct sock *s = sock_of(h, fd);
+        int mask = 0;
+
+        if (s->lane < 0 || s->generation != (uint32_t)(events[i].data.u64 >> 32))
+            continue;
+        mask |= events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0;
+        mask |= events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0;
+        mask |= events[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0;
+        act(h, s->lane, fd, mask);
+    }
+}
+
+void http_ready(struct kube_http *h)
+{
+    bool again = true;
+
+    take_socket_events(h);
+    /* New transfers start with a timeout of 0: carry on while that is so. */
+    for (int round = 0; again && round < READY_ROUNDS; round++) {
+        usec_t now = http_now();
+
+        for (int i = 0; i < LANES; i++) {
+            if (h->lanes[i].timeout_at > now)
+                continue;
+            h->lanes[i].timeout_at = INT64_MAX;
+            act(h, i, CURL_SOCKET_TIMEOUT, 0);
+        }
+        again = drain(h);
+        while (launch_next(h))
+            again = true;
+    }
+}
+
+usec_t http_wake(const struct kube_http *h)
+{
+    usec_t wake = INT64_MAX;
+    bool has_room = h->lanes[LANE_CALL_A].n_flying < HTTP_CALLS_PER_LANE ||
+                    h->lanes[LANE_CALL_B].n_flying < HTTP_CALLS_PER_LANE;
+
+    if ((h->n_waiting[0] || h->n_waiting[1]) && has_room)
+        return 0;
+    for (int i = 0; i < LANES; i++)
+        if (h->lanes[i].timeout_at < wake)
+            wake = h->lanes[i].timeout_at;
+    return wake;
+}
+
+int http_fd(const struct kube_http *h)
+{
+    return h->epoll_fd;
+}
+
+void http_set_note(struct kube_http *h, void *ctx,
+                   void (*note)(void *ctx, const struct http_order *order,
+                                const struct http_answer *answer))
+{
+    h->note_ctx = ctx;
+    h->note = note;
+}
+
+int http_create(struct kube_http **ret, struct kube_config *config, struct err *err)
+{
+    struct kube_http *h;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, "cannot make an epoll descriptor: %s", strerror(errno));
+    if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
+        (void)close(fd);
+        return err_set(err, ERR_INTERNAL, "libcurl cannot be initialised");
+    }
+    h = xcalloc(1, sizeof(*h));
+    h->config = config;
+    h->epoll_fd = fd;
+    for (int i = 0; i < LANES; i++) {
+        h->lanes[i].http = h;
+        h->lanes[i].timeout_at = INT64_MAX;
+        h->lanes[i].multi = multi_create(&h->lanes[i]);
+    }
+    *ret = h;
+    return 0;
+}
+
+static void drop_all(struct kube_http *h, struct http_request **list)
+{
+    while (*list)
+        http_drop(h, *list);
+}
+
+void http_destroy(struct kube_http *h)
+{
+    if (!h)
+        return;
+    drop_all(h, &h->queue[0]);
+    drop_all(h, &h->queue[1]);
+    for (int i = 0; i < LANES; i++)
+        drop_all(h, &h->lanes[i].flying);
+    while (h->idle) {
+        struct slot *s = h->idle;
+
+        LL_DELETE(h->idle, s);
+        slot_destroy(s);
+    }
+    for (int i = 0; i < LANES; i++)
+        (void)curl_multi_cleanup(h->lanes[i].multi); /* the process goes on without it */
+    (void)close(h->epoll_fd);
+    vec_fini(&h->socks);
+    free(h);
+    curl_global_cleanup();
+}

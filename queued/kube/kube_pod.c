@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_pod.c - the JSON of a gang's pods, bindings and headless service.
+ *
+ * Names are deterministic, so that a repeated create meets itself. The node selector stays off the
+ * pod: the binding decides. Memory has a limit, which guards the neighbours; CPU has none.
+ */
+#include "kube/kube_pod.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/mem.h"
+
+#define GIB        (INT64_C(1) << 30)
+#define MANAGED_BY "app.kubernetes.io/managed-by"
+
+const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p)
+{
+    (void)snprintf(buf, POD_JSON_NAME, "%s-%s-%u-%u", g->job_name, g->role_names[p->role], p->index,
+                   g->attempt);
+    return buf;
+}
+
+/* ,"key":"value" */
+static void add_pair(struct str *out, const char *key, const char *value)
+{
+    str_add(out, ",");
+    str_add_json(out, key);
+    str_add(out, ":");
+    str_add_json(out, value);
+}
+
+static void add_pairs(struct str *out, const struct spec_pairs *pairs)
+{
+    for (uint32_t i = 0; i < pairs->n; i++)
+        if (strcmp(pairs->v[i].key, MANAGED_BY)) /* ours; a key may be there once only */
+            add_pair(out, pairs->v[i].key, pairs->v[i].value);
+}
+
+/* Labels that pods and service share, as the first members of an object. */
+static void add_job_labels(struct str *out, const struct gang *g)
+{
+    char id[JOB_ID_TEXT + 1], tenant[TENANT_PATH_MAX + 1];
+
+    (void)str_copy(tenant, sizeof(tenant), g->tenant); /* the same size */
+    for (char *c = tenant; *c; c++)
+        if (*c == '/')
+            *c = '.';
+    str_add(out, "\"" MANAGED_BY "\":\"queued\"");
+    add_pair(out, LABEL_PREFIX "job", g->job_name);
+    add_pair(out, LABEL_PREFIX "job-id", job_id_format(id, g->job));
+    add_pair(out, LABEL_PREFIX "tenant", tenant);
+}
+
+static void add_metadata(struct str *out, const struct gang *g, const struct gang_pod *p)
+{
+    char name[POD_JSON_NAME];
+
+    str_add(out, "\"metadata\":{\"name\":");
+    str_add_json(out, kube_pod_name(name, g, p));
+    add_pair(out, "namespace", g->ns);
+    str_add(out, ",\"labels\":{");
+    add_job_labels(out, g);
+    add_pair(out, LABEL_PREFIX "role", g->role_names[p->role]);
+    str_addf(out, ",\"" LABEL_PREFIX "index\":\"%u\",\"" LABEL_PREFIX "attempt\":\"%u\"", p->index,
+             g->attempt);
+    add_pairs(out, &g->spec->labels);
+    str_addf(out,
+             "},\"annotations\":{\"" LABEL_PREFIX "rank\":\"%u\",\"" LABEL_PREFIX "size\":\"%u\"",
+             p->rank, g->size);
+    add_pair(out, LABEL_PREFIX "placement", p->node);
+    add_pairs(out, &g->spec->annotations);
+    str_add(out, "}}");
+}
+
+static void add_strings(struct str *out, const char *key, const struct spec_strings *list)
+{
+    if (!list->n)
+        return;
+    str_addf(out, ",\"%s\":[", key);
+    for (uint32_t i = 0; i < list->n; i++) {
+        str_add(out, i ? "," : "");
+        str_add_json(out, list->v[i]);
+    }
+    str_add(out, "]");
+}
+
+static void add_counts(struct str *out, const struct spec_role *r)
+{
+    if (r->gpus)
+        str_addf(out, ",\"nvidia.com/gpu\":\"%u\"", r->gpus);
+    for (uint32_t i = 0; i < r->n_extended; i++) {
+        char number[24];
+
+        (void)snprintf(number, sizeof(number), "%lld", (long long)r->extended[i].amount);
+        add_pair(out, r->extended[i].name, number);
+    }
+}
+
+/* limits and requests; a leading member of no meaning would be refused, so the comma is cut. */
+static void add_resources(struct str *out, const struct gang *g, const struct gang_pod *p)
+{
+    struct str limits = {0};
+    char text[FORMAT_MAX];
+
+    if (g->memory_bytes[p->role] > 0)
+        str_addf(&limits, ",\"memory\":\"%s\"", format_bytes(text, g->memory_bytes[p->role]));
+    add_counts(&limits, &g->spec->roles[p->role]);
+    str_addf(out, ",\"resources\":{\"limits\":{%s},\"requests\":{", limits.len ? limits.s + 1 : "");
+    if (g->cpu_milli[p->role] > 0)
+        str_addf(out, "\"cpu\":\"%s\"%s", format_cpu(text, g->cpu_milli[p->role]),
+                 str_text(&limits));
+    else
+        str_add(out, limits.len ? limits.s + 1 : "");
+    str_add(out, "}}");
+    str_fini(&limits);
+}
+
+/* Size of /dev/shm in bytes; 0: none of ours. */
+static int64_t shm_bytes(const struct gang *g, uint32_t role)
+{
+    const struct spec_role *r = &g->spec->roles[role];
+    int64_t size = g->memory_bytes[role] / 4;
+
+    for (uint32_t i = 0; i < r->n_volumes; i++)
+        if (!strcmp(r->volumes[i].mount_path, "/dev/shm"))
+            return 0;
+    if (r->shm_bytes >= 0)
+        return r->shm_bytes;
+    return r->gpus && size < GIB ? GIB : size;
+}
+
+static void add_mounts(struct str *out, const struct spec_role *r, int64_t shm)
+{
+    const char *comma = "";
+
+    if (!r->n_volumes && !shm)
+        return;
+    str_add(out, ",\"volumeMounts\":[");
+    if (shm) {
+        str_add(out, "{\"name\":\"queued-shm\",\"mountPath\":\"/dev/shm\"}");
+        comma = ",";
+    }
+    for (uint32_t i = 0; i < r->n_volumes; i++) {
+        str_addf(out, "%s{\"name\":", comma);
+        str_add_json(out, r->volumes[i].name);
+        add_pair(out, "mountPath", r->volumes[i].mount_path);
+        str_addf(out, "%s}", r->volumes[i].read_only ? ",\"readOnly\":true" : "");
+        comma = ",";
+    }
+    str_add(out, "]");
+}
+
+static void add_source(struct str *out, const struct spec_volume *v)
+{
+    const char *only = v->read_only ? ",\"readOnly\":true" : "";
+    char text[FORMAT_MAX];
+
+    switch (v->kind) {
+    case SPEC_VOLUME_PVC:
+        str_add(out, "\"persistentVolumeClaim\":{\"claimName\":");
+        str_add_json(out, v->source);
+        str_addf(out, "%s}", only);
+        break;
+    case SPEC_VOLUME_CONFIG_MAP:
+        str_add(out, "\"configMap\":{\"name\":");
+        str_add_json(out, v->source);
+        str_add(out, "}");
+        break;
+    case SPEC_VOLUME_SECRET:
+        str_add(out, "\"secret\":{\"secretName\":");
+        str_add_json(out, v->source);
+        str_add(out, "}");
+        break;
+    case SPEC_VOLUME_EMPTY_DIR:
+        str_add(out, "\"emptyDir\":{");
+        if (v->size_bytes >= 0)
+            str_addf(out, "\"sizeLimit\":\"%s\"", format_bytes(text, v->size_bytes));
+        str_add(out, "}");
+        break;
+    case SPEC_VOLUME_NFS:
+        str_add(out, "\"nfs\":{\"server\":");
+        str_add_json(out, v->source);
+        add_pair(out, "path", v->path);
+        str_addf(out, "%s}", only);
+        break;
+    }
+}
+
+static void add_volumes(struct str *out, const struct spec_role *r, int64_t shm)
+{
+    const char *comma = "";
+    char text[FORMAT_MAX];
+
+    if (!r->n_volumes && !shm)
+        return;
+    str_add(out, ",\"volumes\":[");
+    if (shm) {
+        str_addf(
+            out,
+            "{\"name\":\"queued-shm\",\"emptyDir\":{\"medium\":\"Memory\",\"sizeLimit\":\"%s\"}}",
+            format_bytes(text, shm));
+        comma = ",";
+    }
+    for (uint32_t i = 0; i < r->n_volumes; i++) {
+        str_addf(out, "%s{\"name\":", comma);
+        str_add_json(out, r->volumes[i].name);
+        str_add(out, ",");
+        add_source(out, &r->volumes[i]);
+        str_add(out, "}");
+        comma = ",";
+    }
+    str_add(out, "]");
+}
+
+static void add_tolerations(struct str *out, const struct spec_role *r)
+{
+    if (!r->n_tolerations)
+        return;
+    str_add(out, ",\"tolerations\":[");
+    for (uint32_t i = 0; i < r->n_tolerations; i++) {
+        const struct spec_toleration *t = &r->tolerations[i];
+
+        str_addf(out, "%s{\"operator\":\"%s\"", i ? "," : "", t->exists ? "Exists" : "Equal");
+        if (t->key)
+            add_pair(out, "key", t->key);
+        if (!t->exists)
+            add_pair(out, "value", t->value ? t->value : "");
+        if (t->effect)
+            add_pair(out, "effect", t->effect);
+        str_add(out, "}");
+    }
+    str_add(out, "]");
+}
+
+static void add_container(struct str *out, const struct gang *g, const struct gang_pod *p,
+                          int64_t shm)
+{
+    const struct spec_role *r = &g->spec->roles[p->role];
+
+    str_add(out, ",\"containers\":[{\"name\":\"main\"");
+    add_pair(out, "image", r->image);
+    add_strings(out, "command", &r->command);
+    add_strings(out, "args", &r->args);
+    if (r->working_dir)
+        add_pair(out, "workingDir", r->working_dir);
+    kube_env_json(out, g, p);
+    add_resources(out, g, p);
+    add_mounts(out, r, shm);
+    str_add(out, "}]");
+}
+
+void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p)
+{
+    const struct spec_role *r = &g->spec->roles[p->role];
+    int64_t shm = shm_bytes(g, p->role);
+
+    str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",");
+    add_metadata(out, g, p);
+    str_addf(out,
+             ",\"spec\":{\"schedulerName\":\"queued\",\"restartPolicy\":\"Never\","
+             "\"hostname\":\"%s-%s-%u\"",
+             g->job_name, g->role_names[p->role], p->index);
+    if (g->has_service)
+        add_pair(out, "subdomain", g->job_name);
+    str_addf(out, ",\"terminationGracePeriodSeconds\":%lld,\"enableServiceLinks\":false",
+             (long long)((g->grace_us + USEC_PER_SEC - 1) / USEC_PER_SEC));
+    if (g->kubernetes_class && g->kubernetes_class[0])
+        add_pair(out, "priorityClassName", g->kubernetes_class);
+    add_tolerations(out, r);
+    add_container(out, g, p, shm);
+    add_volumes(out, r, shm);
+    str_add(out, "}}");
+}
+
+void kube_service_json(struct str *out, const struct gang *g)
+{
+    char id[JOB_ID_TEXT + 1];
+
+    str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":");
+    str_add_json(out, g->job_name);
+    add_pair(out, "namespace", g->ns);
+    str_add(out, ",\"labels\":{");
+    add_job_labels(out, g);
+    str_addf(out,
+             "}},\"spec\":{\"clusterIP\":\"None\",\"publishNotReadyAddresses\":true,"
+             "\"selector\":{\"" LABEL_PREFIX "job-id\":\"%s\"}}}",
+             job_id_format(id, g->job));
+}
+
+void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
+                       const char *uid)
+{
+    char name[POD_JSON_NAME];
+
+    str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":");
+    str_add_json(out, kube_pod_name(name, g, p));
+    add_pair(out, "namespace", g->ns);
+    add_pair(out, "uid", uid);
+    str_add(out, "},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
+    str_add_json(out, p->node);
+    str_add(out, "}}");
+}

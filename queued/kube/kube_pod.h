@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_pod.h - pods in both directions: what a seen Pod means for the core, and the JSON of the
+ * pods and the headless service of a gang (contracts.md 6). Plain conversion.
+ */
+#ifndef QUEUED_KUBE_KUBE_POD_H
+#define QUEUED_KUBE_KUBE_POD_H
+
+#include <cjson/cJSON.h>
+
+#include "core/event.h"
+#include "port/cluster_port.h"
+#include "util/str.h"
+
+#define LABEL_PREFIX "gang.queued/"
+
+enum { POD_JSON_NAME = POD_NAME_MAX + 16 };
+
+/* NULL: no name, namespace or uid, or longer than limits.h allows. Requests are those of the
+ * containers (the pod slot itself is not among them). Freed with pod_fact_destroy(). */
+struct pod_fact *kube_pod_fact(const cJSON *pod);
+/* Whose pod it is, by our labels; false: nobody's, the outputs are then 0. */
+bool kube_pod_owner(const cJSON *pod, struct job_id *ret_job, uint32_t *ret_attempt);
+
+/* <job>-<role>-<index>-<attempt>. Returns buf. */
+const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p);
+/* The Pod object of one member; g->spec must be given. */
+void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p);
+void kube_service_json(struct str *out, const struct gang *g);
+void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
+                       const char *uid);
+
+/* Parts of kube_pod_json(), in kube_env.c: ,"env":[...] of a pod. */
+void kube_env_json(struct str *out, const struct gang *g, const struct gang_pod *p);
+
+#endif

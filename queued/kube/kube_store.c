@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_store.c - entries by key, the queue of facts and the queue of goodbyes.
+ *
+ * A list is the truth: its objects count even when their version is lower (a restored etcd).
+ * An event of a watch counts only when it is newer than what is there for the same uid.
+ */
+#include "kube/kube_store.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+#include <utlist.h>
+
+#include "kube/kube_node.h"
+#include "kube/kube_pod.h"
+#include "util/mem.h"
+
+struct entry {
+    UT_hash_handle hh;
+    struct entry *prev, *next; /* in the queue of facts, while there is one */
+    struct event *fact;        /* not told yet; NULL: all is told */
+    uint64_t list;             /* the last list that had it */
+    struct job_id job;         /* as in store_gone */
+    uint32_t attempt;
+    char rv[RV_MAX + 1];
+    char uid[UID_MAX + 1];
+    char key[]; /* "namespace/name", "/name" of nodes */
+};
+
+struct goodbye {
+    struct goodbye *prev, *next;
+    struct store_gone gone;
+};
+
+struct kube_store {
+    const struct store_kind *kind;
+    struct entry *entries; /* by key */
+    struct entry *facts;
+    struct goodbye *goodbyes;
+    uint64_t list; /* number of the list that comes now or came last */
+    void *told_ctx;
+    void (*told)(void *ctx, const struct store_gone *gone);
+};
+
+int kube_rv_compare(const char *a, const char *b)
+{
+    size_t la = strlen(a), lb = strlen(b);
+
+    return la != lb ? (la < lb ? -1 : 1) : strcmp(a, b);
+}
+
+static void drop_fact(struct kube_store *s, struct entry *e)
+{
+    if (!e->fact)
+        return;
+    DL_DELETE(s->facts, e);
+    event_fini(e->fact);
+    free(e->fact);
+    e->fact = NULL;
+}
+
+static void say_goodbye(struct kube_store *s, struct entry *e)
+{
+    struct goodbye *g = xcalloc(1, sizeof(*g));
+    const char *slash = strchr(e->key, '/');
+
+    drop_fact(s, e);
+    memcpy(g->gone.ns, e->key, (size_t)(slash - e->key)); /* identify() checked the lengths */
+    memcpy(g->gone.name, slash + 1, strlen(slash + 1));
+    memcpy(g->gone.uid, e->uid, sizeof(e->uid));
+    g->gone.job = e->job;
+    g->gone.attempt = e->attempt;
+    DL_APPEND(s->goodbyes, g);
+    if (s->told)
+        s->told(s->told_ctx, &g->gone);
+}
+
+static void entry_remove(struct kube_store *s, struct entry *e)
+{
+    HASH_DEL(s->entries, e);
+    free(e);
+}
+
+/* Key and identity of an object; false: too long or missing. */
+static bool identify(const cJSON *object, struct store_gone *ret, char key[STORE_KEY_MAX + 1],
+                     char rv[RV_MAX + 1])
+{
+    struct store_gone g = {0};
+
+    if (!str_copy(g.ns, sizeof(g.ns), json_text(object, "metadata.namespace")) ||
+        !str_copy(g.name, sizeof(g.name), json_text(object, "metadata.name")) || !g.name[0] ||
+        !str_copy(g.uid, sizeof(g.uid), json_text(object, "metadata.uid")) || !g.uid[0] ||
+        !str_copy(rv, RV_MAX + 1, json_text(object, "metadata.resourceVersion")) || !rv[0])
+        return false;
+    (void)kube_pod_owner(object, &g.job, &g.attempt);
+    (void)snprintf(key, STORE_KEY_MAX + 1, "%s/%s", g.ns, g.name);
+    *ret = g;
+    return true;
+}
+
+static struct entry *find(struct kube_store *s, const char *key)
+{
+    struct entry *e;
+
+    HASH_FIND_STR(s->entries, key, e);
+    return e;
+}
+
+static struct entry *entry_add(struct kube_store *s, const char *key)
+{
+    size_t len = strlen(key);
+    struct entry *e = xcalloc(1, sizeof(*e) + len + 1);
+
+    memcpy(e->key, key, len + 1);
+    HASH_ADD_KEYPTR(hh, s->entries, e->key, len, e);
+    return e;
+}
+
+/* The object is there, as it is now. */
+static void put(struct kube_store *s, const cJSON *object, bool is_list)
+{
+    char key[STORE_KEY_MAX + 1], rv[RV_MAX + 1];
+    struct store_gone id;
+    struct event fact = {.kind = EV_NONE};
+    struct entry *e;
+    int order;
+
+    if (!identify(object, &id, key, rv))
+        return;
+    e = find(s, key);
+    if (e && strcmp(e->uid, id.uid)) {
+        say_goodbye(s, e);
+        entry_remove(s, e);
+        e = NULL;
+    }
+    order = e ? kube_rv_compare(rv, e->rv) : 1;
+    if (e && is_list)
+        e->list = s->list;
+    if (!order || (order < 0 && !is_list) || !s->kind->seen(object, &fact))
+        return;
+    if (!e)
+        e = entry_add(s, key);
+    e->list = s->list;
+    e->job = id.job;
+    e->attempt = id.attempt;
+    memcpy(e->uid, id.uid, sizeof(e->uid));
+    memcpy(e->rv, rv, sizeof(e->rv));
+    if (e->fact) {
+        event_fini(e->fact);
+        *e->fact = fact;
+    } else {
+        e->fact = xmemdup(&fact, sizeof(fact));
+        DL_APPEND(s->facts, e);
+    }
+}
+
+static void take_away(struct kube_store *s, const cJSON *object)
+{
+    char key[STORE_KEY_MAX + 1], rv[RV_MAX + 1];
+    struct store_gone id;
+    struct entry *e = identify(object, &id, key, rv) ? find(s, key) : NULL;
+
+    /* the end of an older object of the same name is told already */
+    if (!e || strcmp(e->uid, id.uid))
+        return;
+    say_goodbye(s, e);
+    entry_remove(s, e);
+}
+
+/* ---- lists */
+
+void kube_store_list_begin(struct kube_store *s)
+{
+    s->list++;
+}
+
+static bool take_item(void *ctx, const char *p, size_t len)
+{
+    cJSON *o = cJSON_ParseWithLength(p, len);
+    bool ok = cJSON_IsObject(o);
+
+    if (ok)
+        put(ctx, o, true);
+    cJSON_Delete(o);
+    return ok;
+}
+
+int kube_store_list_page(struct kube_store *s, const char *text, size_t len, struct json_page *ret,
+                         struct err *err)
+{
+    return json_page_split(text, len, take_item, s, ret, err);
+}
+
+void kube_store_list_end(struct kube_store *s)
+{
+    struct entry *e, *next;
+
+    HASH_ITER(hh, s->entries, e, next)
+    {
+        if (e->list == s->list)
+            continue;
+        say_goodbye(s, e);
+        entry_remove(s, e);
+    }
+}
+
+/* ---- watches */
+
+static enum store_line take_event(struct kube_store *s, const char *type, const cJSON *object,
+                                  char rv[RV_MAX + 1])
+{
+    const char *now = json_text(object, "metadata.resourceVersion");
+
+    if (!now[0] || strlen(now) > RV_MAX)
+        return LINE_BAD;
+    (void)str_copy(rv, RV_MAX + 1, now); /* it fits */
+    if (!strcmp(type, "BOOKMARK"))
+        return LINE_BOOKMARK;
+    if (!strcmp(type, "DELETED"))
+        take_away(s, object);
+    else if (!strcmp(type, "ADDED") || !strcmp(type, "MODIFIED"))
+        put(s, object, false);
+    else
+        return LINE_BAD;
+    return LINE_OBJECT;
+}
+
+enum store_line kube_store_line(struct kube_store *s, const char *text, size_t len,
+                                char rv[RV_MAX + 1], struct api_status *ret_status)
+{
+    cJSON *event = cJSON_ParseWithLength(text, len);
+    const cJSON *object = json_get(event, "object");
+    const char *type = json_text(event, "type");
+    enum store_line line;
+
+    if (!cJSON_IsObject(object)) {
+        line = LINE_BAD;
+    } else if (!strcmp(type, "ERROR")) {
+        char *status = cJSON_PrintUnformatted(object);
+
+        *ret_status = (struct api_status){.retry_after_us = -1};
+        if (status)
+            api_read_status(status, strlen(status), ret_status);
+        cJSON_free(status);
+        line = LINE_ERROR;
+    } else {
+        line = take_event(s, type, object, rv);
+    }
+    cJSON_Delete(event);
+    return line;
+}
+
+/* ---- towards the core */
+
+static bool flush_goodbyes(struct kube_store *s, struct inbox *inbox, size_t spare)
+{
+    while (s->goodbyes && inbox_room(inbox) > spare) {
+        struct goodbye *g = s->goodbyes;
+        struct event ev = {.kind = EV_NONE};
+
+        s->kind->gone(&g->gone, &ev);
+        if (!inbox_push(inbox, &ev)) {
+            event_fini(&ev);
+            return false;
+        }
+        DL_DELETE(s->goodbyes, g);
+        free(g);
+    }
+    return !s->goodbyes;
+}
+
+bool kube_store_flush(struct kube_store *s, struct inbox *inbox, size_t spare)
+{
+    if (!flush_goodbyes(s, inbox, spare))
+        return false;
+    while (s->facts && inbox_room(inbox) > spare) {
+        struct entry *e = s->facts;
+
+        if (!inbox_push(inbox, e->fact))
+            return false;
+        DL_DELETE(s->facts, e);
+        free(e->fact);
+        e->fact = NULL;
+    }
+    return !s->facts;
+}
+
+size_t kube_store_count(const struct kube_store *s)
+{
+    return HASH_COUNT(s->entries);
+}
+
+void kube_store_on_gone(struct kube_store *s, void *ctx,
+                        void (*told)(void *ctx, const struct store_gone *gone))
+{
+    s->told_ctx = ctx;
+    s->told = told;
+}
+
+struct kube_store *kube_store_create(const struct store_kind *kind)
+{
+    struct kube_store *s = xcalloc(1, sizeof(*s));
+
+    s->kind = kind;
+    return s;
+}
+
+void kube_store_destroy(struct kube_store *s)
+{
+    struct entry *e, *next;
+    struct goodbye *g, *after;
+
+    if (!s)
+        return;
+    HASH_ITER(hh, s->entries, e, next)
+    {
+        drop_fact(s, e);
+        entry_remove(s, e);
+    }
+    DL_FOREACH_SAFE(s->goodbyes, g, after)
+    {
+        free(g);
+    }
+    free(s);
+}
+
+/* ---- nodes and pods */
+
+static bool node_seen(const cJSON *object, struct event *ret)
+{
+    ret->u.node = kube_node_fact(object);
+    ret->kind = ret->u.node ? EV_NODE_SEEN : EV_NONE;
+    return ret->u.node != NULL;
+}
+
+static void node_gone(const struct store_gone *gone, struct event *ret)
+{
+    ret->kind = EV_NODE_GONE;
+    ret->u.node_name = xstrdup(gone->name);
+}
+
+static bool pod_seen(const cJSON *object, struct event *ret)
+{
+    ret->u.pod = kube_pod_fact(object);
+    ret->kind = ret->u.pod ? EV_POD_SEEN : EV_NONE;
+    return ret->u.pod != NULL;
+}
+
+static void pod_gone(const struct store_gone *gone, struct event *ret)
+{
+    struct ev_pod_gone *p = xcalloc(1, sizeof(*p));
+
+    memcpy(p->ns, gone->ns, sizeof(p->ns));
+    memcpy(p->name, gone->name, sizeof(p->name));
+    memcpy(p->uid, gone->uid, sizeof(p->uid));
+    p->job = gone->job;
+    p->attempt = gone->attempt;
+    p->member = IX_NONE;
+    ret->kind = EV_POD_GONE;
+    ret->u.pod_gone = p;
+}
+
+const struct store_kind store_nodes = {
+    .noun = "nodes", .path = "/api/v1/nodes", .seen = node_seen, .gone = node_gone};
+const struct store_kind store_pods = {
+    .noun = "pods", .path = "/api/v1/pods", .seen = pod_seen, .gone = pod_gone};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_store.h - what a list and its watch have shown: one entry per key, and what of it the
+ * core has not been told yet.
+ *
+ * The newest fact of a key waits in the entry, so a slow reader costs no more than one fact per
+ * object. Each uid that goes is told once, before a newer object of the same name. Pure: no
+ * network, no clock.
+ */
+#ifndef QUEUED_KUBE_KUBE_STORE_H
+#define QUEUED_KUBE_KUBE_STORE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/inbox.h"
+#include "kube/kube_api.h"
+#include "kube/kube_json.h"
+
+enum { STORE_KEY_MAX = LABEL_MAX + 1 + NODE_NAME_MAX };
+
+/* An object that is gone. */
+struct store_gone {
+    char ns[LABEL_MAX + 1]; /* "" of nodes */
+    char name[NODE_NAME_MAX + 1];
+    char uid[UID_MAX + 1];
+    struct job_id job; /* 0: not ours, or a node */
+    uint32_t attempt;
+};
+
+struct store_kind {
+    const char *noun; /* "nodes", for texts */
+    const char *path; /* of the collection */
+    /* Fill ret with the event of an object; false: it cannot be used, and is passed over. */
+    bool (*seen)(const cJSON *object, struct event *ret);
+    void (*gone)(const struct store_gone *gone, struct event *ret);
+};
+
+extern const struct store_kind store_nodes, store_pods;
+
+struct kube_store;
+
+struct kube_store *kube_store_create(const struct store_kind *kind);
+void kube_store_destroy(struct kube_store *s);
+/* Who wants to know of each uid that goes, at once; NULL nobody. */
+void kube_store_on_gone(struct kube_store *s, void *ctx,
+                        void (*told)(void *ctx, const struct store_gone *gone));
+
+/* A whole list comes: begin, one page or more, end. Objects that no page had are gone at the end.
+ * A list that broke off is simply begun again. */
+void kube_store_list_begin(struct kube_store *s);
+int kube_store_list_page(struct kube_store *s, const char *text, size_t len, struct json_page *ret,
+                         struct err *err);
+void kube_store_list_end(struct kube_store *s);
+
+enum store_line {
+    LINE_OBJECT,
+    LINE_BOOKMARK,
+    LINE_ERROR, /* ret_status says which */
+    LINE_BAD,   /* no event: the stream is broken */
+};
+
+/* One event of a watch. rv moves to the version of the object. */
+enum store_line kube_store_line(struct kube_store *s, const char *text, size_t len,
+                                char rv[RV_MAX + 1], struct api_status *ret_status);
+
+/* Move what is not told yet into the inbox, leaving spare places free; true: nothing is left. */
+bool kube_store_flush(struct kube_store *s, struct inbox *inbox, size_t spare);
+size_t kube_store_count(const struct kube_store *s);
+/* <0, 0, >0: order of two resource versions. */
+int kube_rv_compare(const char *a, const char *b);
+
+#endif

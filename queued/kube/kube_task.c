@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_task.c - the requests of a task, and the events that come of it. */
+#include "kube/kube_task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "util/log.h"
+#include "util/mem.h"
+
+bool task_is_start(enum task_step step)
+{
+    return step >= TASK_CREATE && step <= TASK_REFUSED;
+}
+
+enum task_step task_stop_step(const struct task *t)
+{
+    return t->uid[0] ? TASK_DELETE : TASK_FIND;
+}
+
+void task_set(struct task *t, enum task_step step, usec_t wait_us)
+{
+    t->step = step;
+    t->due = wait_us == INT64_MAX ? INT64_MAX : http_now() + wait_us;
+    t->run->due = 0; /* the next tick looks */
+}
+
+void task_later(struct task *t, enum task_step step, usec_t retry_after_us)
+{
+    task_set(t, step, api_backoff_next(&t->backoff, retry_after_us, t->run->gangs->rng));
+}
+
+static const char *task_name(const struct task *t, char buf[POD_JSON_NAME])
+{
+    if (!t->pod)
+        return t->run->gang.job_name;
+    if (t->run->stray_name)
+        return t->run->stray_name;
+    return kube_pod_name(buf, &t->run->gang, t->pod);
+}
+
+bool task_is_ours(const struct task *t, const cJSON *object)
+{
+    struct job_id job;
+    uint32_t attempt;
+    char id[JOB_ID_TEXT + 1];
+    const cJSON *label;
+
+    if (t->run->stray_name)
+        return true;
+    if (t->pod)
+        return kube_pod_owner(object, &job, &attempt) && job.v == t->run->gang.job.v &&
+               attempt == t->run->gang.attempt;
+    label = json_get(json_path(object, "metadata.labels"), LABEL_PREFIX "job-id");
+    return cJSON_IsString(label) &&
+           !strcmp(label->valuestring, job_id_format(id, t->run->gang.job));
+}
+
+/* ---- events */
+
+static void tell(struct kube_gangs *g, const struct event *ev)
+{
+    struct queued_event *q = xcalloc(1, sizeof(*q));
+
+    q->ev = *ev;
+    DL_APPEND(g->events, q);
+}
+
+static struct ev_pod_answer *answer_of(const struct task *t)
+{
+    struct ev_pod_answer *a = xcalloc(1, sizeof(*a));
+
+    a->job = t->run->gang.job;
+    a->attempt = t->run->gang.attempt;
+    a->member = t->pod ? t->pod->member : t->run->gang.pods[0].member;
+    memcpy(a->uid, t->uid, sizeof(a->uid));
+    return a;
+}
+
+void task_tell_bound(struct task *t)
+{
+    struct event ev = {.kind = EV_POD_BOUND, .u.answer = answer_of(t)};
+
+    tell(t->run->gangs, &ev);
+}
+
+void task_tell_refused(struct task *t, enum refusal_kind kind, const char *text)
+{
+    struct event ev = {.kind = EV_POD_REFUSED, .u.answer = answer_of(t)};
+    char name[POD_JSON_NAME];
+
+    ev.u.answer->refusal = kind;
+    (void)snprintf(ev.u.answer->text, sizeof(ev.u.answer->text), "%s", text);
+    log_warn("the API server refused an object, the gang will be undone",
+             "job=%s object=%s err=\"%s\"", t->run->gang.job_name, task_name(t, name), text);
+    t->run->is_refused = true;
+    tell(t->run->gangs, &ev);
+}
+
+void task_tell_gone(struct task *t)
+{
+    const struct gang *g = &t->run->gang;
+    struct event ev = {.kind = EV_POD_GONE};
+    struct ev_pod_gone *p;
+    char name[POD_JSON_NAME];
+
+    if (!t->pod) {
+        ev.kind = EV_SERVICE_GONE;
+        ev.u.service_job = g->job;
+        tell(t->run->gangs, &ev);
+        return;
+    }
+    p = xcalloc(1, sizeof(*p));
+    (void)str_copy(p->ns, sizeof(p->ns), g->ns); /* the same size */
+    (void)str_copy(p->name, sizeof(p->name), task_name(t, name));
+    memcpy(p->uid, t->uid, sizeof(p->uid));
+    p->job = g->job;
+    p->attempt = g->attempt;
+    p->member = t->run->stray_name ? IX_NONE : t->pod->member;
+    ev.u.pod_gone = p;
+    tell(t->run->gangs, &ev);
+}
+
+/* ---- requests */
+
+static void on_answer(void *ctx, const struct http_answer *a)
+{
+    struct task *t = ctx;
+
+    t->req = NULL;
+    if (t->run->is_stopping)
+        task_stop_answer(t, a);
+    else
+        task_start_answer(t, a);
+    t->run->due = 0;
+}
+
+static void body_of_create(const struct task *t, struct str *body)
+{
+    if (t->pod)
+        kube_pod_json(body, &t->run->gang, t->pod);
+    else
+        kube_service_json(body, &t->run->gang);
+}
+
+static void body_of_delete(const struct task *t, struct str *body)
+{
+    str_add(body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":");
+    str_add_json(body, t->uid);
+    str_add(body, "}}");
+}
+
+bool task_send(struct task *t)
+{
+    static const struct {
+        enum http_class kind;
+        const char *method;
+    } how[] = {
+        [TASK_CREATE] = {HTTP_CREATE, "POST"}, [TASK_LOOK] = {HTTP_READ, "GET"},
+        [TASK_BIND] = {HTTP_CREATE, "POST"},   [TASK_LOOK_BIND] = {HTTP_READ, "GET"},
+        [TASK_FIND] = {HTTP_READ, "GET"},      [TASK_DELETE] = {HTTP_DELETE, "DELETE"},
+        [TASK_ENDED] = {HTTP_READ, NULL},
+    };
+    struct http_order order = {.kind = how[t->step].kind, .method = how[t->step].method};
+    const char *resource = t->pod ? "pods" : "services";
+    struct str body = {0};
+    char name[POD_JSON_NAME], *base, *path;
+
+    if (!order.method || !http_has_room(t->run->gangs->http, order.kind))
+        return false;
+    base = api_path(t->run->gang.ns, resource, t->step == TASK_CREATE ? NULL : task_name(t, name));
+    path = xasprintf("%s%s%s", base, t->step == TASK_BIND ? "/binding" : "",
+                     order.kind == HTTP_CREATE ? "?fieldManager=queued" : "");
+    if (t->step == TASK_CREATE)
+        body_of_create(t, &body);
+    else if (t->step == TASK_BIND)
+        kube_binding_json(&body, &t->run->gang, t->pod, t->uid);
+    else if (t->step == TASK_DELETE)
+        body_of_delete(t, &body);
+    order.path = path;
+    order.body = body.s;
+    order.done = on_answer;
+    order.ctx = t;
+    t->req = http_send(t->run->gangs->http, &order);
+    str_fini(&body);
+    free(path);
+    free(base);
+    return true;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_task.h - inside of kube_gang.h: one object of a gang and what happens to it next.
+ *
+ * A task has at most one request at a time. task_send() makes the request of its step;
+ * its answer moves the step. The steps up to TASK_REFUSED belong to a start, the others to a stop.
+ */
+#ifndef QUEUED_KUBE_KUBE_TASK_H
+#define QUEUED_KUBE_KUBE_TASK_H
+
+#include <uthash.h>
+
+#include "kube/kube_api.h"
+#include "kube/kube_gang.h"
+#include "kube/kube_pod.h"
+
+enum task_step {
+    TASK_NONE,      /* nothing to do: no service, or not asked for */
+    TASK_CREATE,    /* POST it */
+    TASK_LOOK,      /* did the create happen? GET it */
+    TASK_EXISTS,    /* it is there; a pod waits for the others */
+    TASK_BIND,      /* POST the binding */
+    TASK_LOOK_BIND, /* did the bind happen? GET the pod */
+    TASK_BOUND,
+    TASK_REFUSED,
+    TASK_FIND,    /* stop: the uid is not known, GET it */
+    TASK_DELETE,  /* stop: DELETE with the uid */
+    TASK_DELETED, /* stop: accepted; asked again when due */
+    TASK_ENDED,   /* stop: it is gone */
+};
+
+struct run;
+
+struct task {
+    struct run *run;
+    const struct gang_pod *pod; /* NULL: the service */
+    enum task_step step;
+    struct http_request *req; /* NULL: waiting for due */
+    usec_t due;
+    struct api_backoff backoff;
+    unsigned n_lost; /* creates without a clear answer that had not happened */
+    char uid[UID_MAX + 1];
+};
+
+struct run {
+    UT_hash_handle hh;       /* by job, while it is the job's newest run */
+    struct run *prev, *next; /* all runs, oldest first */
+    struct kube_gangs *gangs;
+    struct gang gang; /* owns pods, spec and class */
+    char *stray_name; /* not NULL: no gang, one pod of this name */
+    bool is_hashed;
+    bool is_stopping;
+    bool keeps_service; /* a stop that leaves the service to the next attempt */
+    bool is_refused;    /* nothing new is sent; the core will stop it */
+    usec_t due;         /* the earliest of its tasks */
+    struct task service;
+    struct task *tasks; /* gang.n_pods */
+};
+
+struct queued_event {
+    struct queued_event *prev, *next;
+    struct event ev;
+};
+
+struct kube_gangs {
+    struct kube_http *http;
+    uint64_t *rng;
+    struct run *by_job;
+    struct run *runs;
+    struct queued_event *events;
+    bool has_orders; /* something was asked since the last tick */
+};
+
+bool task_is_start(enum task_step step);
+/* Send the request of the step; false: the queue has no room, or the step needs none. */
+bool task_send(struct task *t);
+/* The step of a stop that follows from what is known. */
+enum task_step task_stop_step(const struct task *t);
+
+/* The answers of the two halves (kube_task_start.c, kube_task_stop.c). */
+void task_start_answer(struct task *t, const struct http_answer *a);
+void task_stop_answer(struct task *t, const struct http_answer *a);
+
+void task_set(struct task *t, enum task_step step, usec_t wait_us);
+void task_later(struct task *t, enum task_step step, usec_t retry_after_us);
+/* Events. */
+void task_tell_bound(struct task *t);
+void task_tell_refused(struct task *t, enum refusal_kind kind, const char *text);
+void task_tell_gone(struct task *t);
+/* Is this object the one that this run made? */
+bool task_is_ours(const struct task *t, const cJSON *object);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_task_start.c - what the answers to creates and bindings mean.
+ *
+ * Names are deterministic, so 409 AlreadyExists may be our own create whose answer was lost, and
+ * "already assigned" our own binding: both are read back. Only what carries our job id and attempt
+ * and is not being deleted counts as ours.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "kube/kube_task.h"
+
+enum { LOST_CREATES_MAX = 6 };
+
+static void refuse(struct task *t, enum refusal_kind kind, const char *what, const char *why)
+{
+    char text[REASON_TEXT_MAX + 1];
+
+    (void)snprintf(text, sizeof(text), "%s: %s", what, why);
+    task_set(t, TASK_REFUSED, INT64_MAX);
+    task_tell_refused(t, kind, text);
+}
+
+static void exists(struct task *t)
+{
+    t->backoff.n = 0;
+    task_set(t, TASK_EXISTS, INT64_MAX);
+}
+
+static void bound(struct task *t)
+{
+    task_set(t, TASK_BOUND, INT64_MAX);
+    task_tell_bound(t);
+}
+
+/* Remember the uid of an object that the server sent; false: it sent none. */
+static bool take_uid(struct task *t, const cJSON *object)
+{
+    const char *uid = json_text(object, "metadata.uid");
+
+    return uid[0] && str_copy(t->uid, sizeof(t->uid), uid);
+}
+
+static void on_create(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+    enum api_verdict verdict = api_classify(a, &s);
+    cJSON *object = NULL;
+
+    switch (verdict) {
+    case API_OK:
+        object = cJSON_ParseWithLength(a->body, a->len);
+        if (take_uid(t, object))
+            exists(t);
+        else
+            task_later(t, TASK_LOOK, -1);
+        cJSON_Delete(object);
+        break;
+    case API_RETRY:
+        task_later(t, TASK_CREATE, s.retry_after_us);
+        break;
+    case API_UNKNOWN:
+        task_later(t, TASK_LOOK, s.retry_after_us);
+        break;
+    case API_REFUSED:
+        if (s.code == 409)
+            task_set(t, TASK_LOOK, 0);
+        else
+            refuse(t, api_refusal(&s), "create refused", s.message);
+        break;
+    }
+}
+
+/* The pod is there under our name: is it ours, whole, and on our node if on any? */
+static void judge_found(struct task *t, const cJSON *object)
+{
+    const char *node = json_text(object, "spec.nodeName");
+
+    if (!task_is_ours(t, object))
+        refuse(t, REFUSAL_TRY_LATER, "create refused",
+               "an object of this name is there that is not ours");
+    else if (json_text(object, "metadata.deletionTimestamp")[0])
+        refuse(t, REFUSAL_TRY_LATER, "create refused", "the object is being deleted by someone");
+    else if (!take_uid(t, object))
+        task_later(t, TASK_LOOK, -1);
+    else if (t->pod && node[0] && strcmp(node, t->pod->node))
+        refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
+    else
+        exists(t);
+}
+
+static void on_look(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+    enum api_verdict verdict = api_classify(a, &s);
+    cJSON *object;
+
+    if (verdict == API_OK) {
+        object = cJSON_ParseWithLength(a->body, a->len);
+        if (object)
+            judge_found(t, object);
+        else
+            task_later(t, TASK_LOOK, -1);
+        cJSON_Delete(object);
+    } else if (s.code != 404) {
+        task_later(t, TASK_LOOK, s.retry_after_us);
+    } else if (++t->n_lost > LOST_CREATES_MAX) {
+        refuse(t, REFUSAL_TRY_LATER, "create failed", "the API server gives no clear answer");
+    } else {
+        task_later(t, TASK_CREATE, -1);
+    }
+}
+
+static void on_bind(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+
+    switch (api_classify(a, &s)) {
+    case API_OK:
+        bound(t);
+        break;
+    case API_RETRY:
+        task_later(t, TASK_BIND, s.retry_after_us);
+        break;
+    case API_UNKNOWN:
+        task_later(t, TASK_LOOK_BIND, s.retry_after_us);
+        break;
+    case API_REFUSED:
+        if (s.code == 409)
+            task_set(t, TASK_LOOK_BIND, 0);
+        else if (s.code == 404)
+            refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
+        else
+            refuse(t, api_refusal(&s), "bind refused", s.message);
+        break;
+    }
+}
+
+static void judge_bound(struct task *t, const cJSON *object)
+{
+    const char *node = json_text(object, "spec.nodeName");
+
+    if (strcmp(json_text(object, "metadata.uid"), t->uid))
+        refuse(t, REFUSAL_BIND, "bind refused", "the pod was replaced by another of its name");
+    else if (json_text(object, "metadata.deletionTimestamp")[0])
+        refuse(t, REFUSAL_BIND, "bind refused", "the pod is being deleted by someone");
+    else if (!node[0])
+        task_later(t, TASK_BIND, -1);
+    else if (strcmp(node, t->pod->node))
+        refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
+    else
+        bound(t);
+}
+
+static void on_look_bind(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+    enum api_verdict verdict = api_classify(a, &s);
+    cJSON *object;
+
+    if (verdict != API_OK) {
+        if (s.code == 404)
+            refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
+        else
+            task_later(t, TASK_LOOK_BIND, s.retry_after_us);
+        return;
+    }
+    object = cJSON_ParseWithLength(a->body, a->len);
+    if (object)
+        judge_bound(t, object);
+    else
+        task_later(t, TASK_LOOK_BIND, -1);
+    cJSON_Delete(object);
+}
+
+void task_start_answer(struct task *t, const struct http_answer *a)
+{
+    switch (t->step) {
+    case TASK_CREATE:
+        on_create(t, a);
+        break;
+    case TASK_LOOK:
+        on_look(t, a);
+        break;
+    case TASK_BIND:
+        on_bind(t, a);
+        break;
+    case TASK_LOOK_BIND:
+        on_look_bind(t, a);
+        break;
+    default:
+        break; /* the other steps ask nothing */
+    }
+}

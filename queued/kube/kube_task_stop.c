@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_task_stop.c - what the answers mean while a gang is taken away.
+ *
+ * Asked for ever, with back-off: a stop ends when every object is gone. An accepted DELETE is
+ * left to the watch and asked again after the grace period, as watches may miss what came and
+ * went between two lists.
+ */
+#include <string.h>
+
+#include "kube/kube_task.h"
+
+#define ASK_AGAIN_US (60 * USEC_PER_SEC)
+#define GONE_SOON_US (2 * USEC_PER_SEC)
+
+static void ended(struct task *t)
+{
+    task_set(t, TASK_ENDED, INT64_MAX);
+    task_tell_gone(t);
+}
+
+/* The answer of something that was under way when the stop came. */
+static void on_leftover(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+    enum api_verdict verdict = api_classify(a, &s);
+    cJSON *object;
+
+    if (t->step == TASK_CREATE && verdict == API_OK) {
+        object = cJSON_ParseWithLength(a->body, a->len);
+        if (!str_copy(t->uid, sizeof(t->uid), json_text(object, "metadata.uid")))
+            t->uid[0] = '\0';
+        cJSON_Delete(object);
+    }
+    if (t->step == TASK_CREATE && verdict == API_UNKNOWN)
+        task_later(t, task_stop_step(t), -1); /* it may still happen */
+    else
+        task_set(t, task_stop_step(t), 0);
+}
+
+static void on_find(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+    enum api_verdict verdict = api_classify(a, &s);
+    cJSON *object;
+
+    if (verdict != API_OK) {
+        if (s.code == 404)
+            ended(t);
+        else
+            task_later(t, TASK_FIND, s.retry_after_us);
+        return;
+    }
+    object = cJSON_ParseWithLength(a->body, a->len);
+    if (!object || !json_text(object, "metadata.uid")[0]) {
+        task_later(t, TASK_FIND, -1);
+    } else if (!task_is_ours(t, object)) {
+        ended(t); /* nothing of ours has this name */
+    } else if (str_copy(t->uid, sizeof(t->uid), json_text(object, "metadata.uid"))) {
+        task_set(t, TASK_DELETE, 0);
+    } else {
+        t->uid[0] = '\0';
+        task_later(t, TASK_FIND, -1);
+    }
+    cJSON_Delete(object);
+}
+
+static void deleted(struct task *t, const struct http_answer *a)
+{
+    cJSON *object;
+    bool is_soon;
+
+    if (!t->pod) {
+        ended(t);
+        return;
+    }
+    if (t->run->stray_name) {
+        task_set(t, TASK_ENDED, INT64_MAX); /* the watch says the rest */
+        return;
+    }
+    object = cJSON_ParseWithLength(a->body, a->len);
+    is_soon = json_int(object, "metadata.deletionGracePeriodSeconds", 0) == 0;
+    cJSON_Delete(object);
+    t->backoff.n = 0;
+    task_set(t, TASK_DELETED, is_soon ? GONE_SOON_US : t->run->gang.grace_us + ASK_AGAIN_US);
+}
+
+static void on_delete(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+    enum api_verdict verdict = api_classify(a, &s);
+
+    if (verdict == API_OK)
+        deleted(t, a);
+    else if (s.code == 404 || (s.code == 409 && !strcmp(s.reason, "Conflict")))
+        ended(t); /* gone, or another pod has its name */
+    else
+        task_later(t, TASK_DELETE, s.retry_after_us);
+}
+
+void task_stop_answer(struct task *t, const struct http_answer *a)
+{
+    if (!t->pod && t->run->keeps_service)
+        task_set(t, TASK_NONE, INT64_MAX);
+    else if (task_is_start(t->step))
+        on_leftover(t, a);
+    else if (t->step == TASK_FIND)
+        on_find(t, a);
+    else if (t->step == TASK_DELETE)
+        on_delete(t, a);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kube_watch.c - the reflector: list, watch, and what to do when either ends.
+ *
+ * One request at a time. After each end `next` says what follows and `due` when; the tick starts
+ * it. A transfer that curl calls good is no proof that a document is whole: the scanner decides.
+ */
+#include "kube/kube_watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+#include "util/mem.h"
+
+enum { PAGE_ITEMS = 500 };
+#define SHORT_WATCH_US USEC_PER_SEC
+#define HEALTHY_US     (120 * USEC_PER_SEC)
+
+enum step { STEP_LIST, STEP_PROBE, STEP_WATCH };
+
+struct kube_watch {
+    struct kube_store *store;
+    const struct store_kind *kind;
+    struct kube_http *http;
+    struct kube_watch_times times;
+    uint64_t *rng;
+    struct http_request *req; /* NULL: waiting for due */
+    enum step next;           /* of the request, or of what comes at due */
+    usec_t due;
+    char rv[RV_MAX + 1]; /* to watch from */
+    char *continued;     /* token of the next page; NULL: the first page */
+    bool is_unpaged;     /* the pages expired: all at once this time */
+    uint64_t lists;
+    usec_t listed_at;
+    struct api_backoff backoff;
+    /* the watch that runs */
+    struct json_frame frame;
+    usec_t begun_at, heard_at, guard_us;
+    uint64_t n_events;
+    bool is_bad;             /* something came that is no event */
+    struct api_status error; /* code 0: no ERROR event came */
+};
+
+static void plan(struct kube_watch *w, enum step next, usec_t due)
+{
+    w->next = next;
+    w->due = due;
+    if (next != STEP_LIST)
+        return;
+    free(w->continued);
+    w->continued = NULL;
+}
+
+static void plan_later(struct kube_watch *w, enum step next, const struct api_status *s)
+{
+    usec_t wait = api_backoff_next(&w->backoff, s->retry_after_us, w->rng);
+
+    if (s->code == 403 && wait < API_BACKOFF_CAP_US)
+        wait = API_BACKOFF_CAP_US;
+    log_debug("asking again later", "what=%s wait_ms=%lld code=%d err=\"%s\"", w->kind->noun,
+              (long long)(wait / 1000), s->code, s->message);
+    plan(w, next, http_now() + wait);
+}
+
+static bool is_expired(const struct api_status *s)
+{
+    return s->code == 410 || !strcmp(s->reason, "Expired") || !strcmp(s->reason, "Gone") ||
+           !strcmp(s->cause, "ResourceVersionTooLarge");
+}
+
+/* ---- list */
+
+static void list_whole(struct kube_watch *w)
+{
+    kube_store_list_end(w->store);
+    w->lists++;
+    w->listed_at = http_now();
+    w->is_unpaged = false;
+    log_info("list complete", "what=%s count=%zu version=%s", w->kind->noun,
+             kube_store_count(w->store), w->rv);
+    plan(w, STEP_WATCH, http_now());
+}
+
+static void take_page(struct kube_watch *w, const struct http_answer *a)
+{
+    struct json_page page = {0};
+    struct err err = {0};
+
+    if (kube_store_list_page(w->store, a->body, a->len, &page, &err)) {
+        struct api_status s = {.retry_after_us = -1};
+
+        (void)str_copy(s.message, sizeof(s.message), err.text); /* a cut text still tells */
+        plan_later(w, STEP_LIST, &s);
+        return;
+    }
+    memcpy(w->rv, page.rv, sizeof(w->rv));
+    free(w->continued);
+    w->continued = page.next;
+    if (w->continued)
+        w->due = http_now();
+    else
+        list_whole(w);
+}
+
+static void on_list(void *ctx, const struct http_answer *a)
+{
+    struct kube_watch *w = ctx;
+    struct api_status s;
+
+    w->req = NULL;
+    if (api_classify(a, &s) == API_OK) {
+        take_page(w, a);
+        return;
+    }
+    if (w->continued && is_expired(&s)) {
+        w->is_unpaged = !w->is_unpaged;
+        plan(w, STEP_LIST, http_now());
+        return;
+    }
+    plan_later(w, STEP_LIST, &s);
+}
+
+/* ---- probe: does the server know the version that we want to resume from? */
+
+static void on_probe(void *ctx, const struct http_answer *a)
+{
+    struct kube_watch *w = ctx;
+    struct api_status s;
+
+    w->req = NULL;
+    if (api_classify(a, &s) == API_OK)
+        plan(w, STEP_WATCH, http_now());
+    else if (is_expired(&s))
+        plan(w, STEP_LIST, http_now());
+    else
+        plan_later(w, STEP_PROBE, &s);
+}
+
+/* ---- watch */
+
+static bool on_line(void *ctx, const char *p, size_t len)
+{
+    struct kube_watch *w = ctx;
+    enum store_line line = kube_store_line(w->store, p, len, w->rv, &w->error);
+
+    w->n_events += line == LINE_OBJECT || line == LINE_BOOKMARK;
+    return line == LINE_OBJECT || line == LINE_BOOKMARK;
+}
+
+static bool on_data(void *ctx, const char *p, size_t len)
+{
+    struct kube_watch *w = ctx;
+
+    w->heard_at = http_now();
+    if (w->heard_at - w->begun_at > HEALTHY_US)
+        w->backoff.n = 0;
+    if (json_frame_feed(&w->frame, p, len, on_line, w))
+        return true;
+    w->is_bad = !w->error.code;
+    return false;
+}
+
+/* The stream ended after status 200. */
+static void watch_ended(struct kube_watch *w)
+{
+    usec_t now = http_now();
+    struct api_status s = {.retry_after_us = -1};
+
+    if (w->error.code && is_expired(&w->error)) {
+        plan(w, STEP_LIST, now);
+    } else if (w->error.code) {
+        plan_later(w, w->error.code == 500 ? STEP_PROBE : STEP_LIST, &w->error);
+    } else if (w->is_bad) {
+        (void)str_copy(s.message, sizeof(s.message), "the watch sent something that is no event");
+        plan_later(w, STEP_LIST, &s);
+    } else if (!w->n_events && now - w->begun_at < SHORT_WATCH_US) {
+        (void)str_copy(s.message, sizeof(s.message), "the watch ended at once"); /* it fits */
+        plan_later(w, STEP_PROBE, &s);
+    } else {
+        plan(w, STEP_PROBE, now);
+    }
+}
+
+static void on_watch(void *ctx, const struct http_answer *a)
+{
+    struct kube_watch *w = ctx;
+    struct api_status s;
+
+    w->req = NULL;
+    json_frame_fini(&w->frame);
+    if (a->status == 200) {
+        log_debug("watch ended", "what=%s events=%llu err=\"%s\"", w->kind->noun,
+                  (unsigned long long)w->n_events, a->trouble);
+        watch_ended(w);
+        return;
+    }
+    (void)api_classify(a, &s);
+    if (is_expired(&s))
+        plan(w, STEP_LIST, http_now());
+    else
+        plan_later(w, STEP_PROBE, &s);
+}
+
+/* ---- starting */
+
+static void add_escaped(struct str *path, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("+/=&%# ", *text))
+            str_addf(path, "%%%02X", (unsigned char)*text);
+        else
+            str_add_bytes(path, text, 1);
+    }
+}
+
+static void start_list(struct kube_watch *w)
+{
+    struct str path = {0};
+    struct http_order order = {.kind = HTTP_READ,
+                               .method = "GET",
+                               .body_max = HTTP_PAGE_MAX,
+                               .timeout_us = 60 * USEC_PER_SEC,
+                               .done = on_list,
+                               .ctx = w};
+
+    if (!w->continued)
+        kube_store_list_begin(w->store);
+    str_add(&path, w->kind->path);
+    if (!w->is_unpaged)
+        str_addf(&path, "?limit=%d", PAGE_ITEMS);
+    if (w->continued) {
+        str_add(&path, w->is_unpaged ? "?continue=" : "&continue=");
+        add_escaped(&path, w->continued);
+    }
+    order.path = path.s;
+    w->req = http_send(w->http, &order);
+    str_fini(&path);
+}
+
+static void start_probe(struct kube_watch *w)
+{
+    char *path = xasprintf("%s?limit=1&resourceVersion=%s&resourceVersionMatch=NotOlderThan",
+                           w->kind->path, w->rv);
+    struct http_order order = {
+        .kind = HTTP_READ, .method = "GET", .path = path, .done = on_probe, .ctx = w};
+
+    w->req = http_send(w->http, &order);
+    free(path);
+}
+
+static void start_watch(struct kube_watch *w)
+{
+    usec_t range = w->times.timeout_max_us - w->times.timeout_min_us;
+    usec_t timeout = w->times.timeout_min_us + (usec_t)(api_random(w->rng) % (uint64_t)(range + 1));
+    long long seconds = timeout / USEC_PER_SEC;
+    char *path = xasprintf("%s?watch=1&allowWatchBookmarks=true&resourceVersion=%s"
+                           "&timeoutSeconds=%lld",
+                           w->kind->path, w->rv, seconds > 0 ? seconds : 1);
+    struct http_order order = {.kind = HTTP_WATCH,
+                               .method = "GET",
+                               .path = path,
+                               .data = on_data,
+                               .done = on_watch,
+                               .ctx = w};
+
+    w->begun_at = w->heard_at = http_now();
+    w->guard_us = timeout + w->times.guard_us;
+    w->n_events = 0;
+    w->is_bad = false;
+    w->error = (struct api_status){.retry_after_us = -1};
+    w->req = http_send(w->http, &order);
+    free(path);
+}
+
+static void check_guard(struct kube_watch *w, usec_t now)
+{
+    if (w->next != STEP_WATCH || now < w->heard_at + w->guard_us)
+        return;
+    log_warn("a watch is silent and is opened again", "what=%s", w->kind->noun);
+    http_drop(w->http, w->req);
+    w->req = NULL;
+    json_frame_fini(&w->frame);
+    plan(w, STEP_PROBE, now);
+}
+
+void kube_watch_tick(struct kube_watch *w, usec_t now)
+{
+    if (w->req) {
+        check_guard(w, now);
+        return;
+    }
+    if (now < w->due)
+        return;
+    if (w->next == STEP_PROBE && now - w->listed_at > w->times.relist_us)
+        plan(w, STEP_LIST, now);
+    if (w->next == STEP_LIST)
+        start_list(w);
+    else if (w->next == STEP_PROBE)
+        start_probe(w);
+    else
+        start_watch(w);
+}
+
+usec_t kube_watch_wake(const struct kube_watch *w)
+{
+    if (!w->req)
+        return w->due;
+    return w->next == STEP_WATCH ? w->heard_at + w->guard_us : INT64_MAX;
+}
+
+uint64_t kube_watch_lists(const struct kube_watch *w)
+{
+    return w->lists;
+}
+
+struct kube_store *kube_watch_store(struct kube_watch *w)
+{
+    return w->store;
+}
+
+struct kube_watch *kube_watch_create(const struct store_kind *kind, struct kube_http *http,
+                                     const struct kube_watch_times *times, uint64_t *rng)
+{
+    struct kube_watch *w = xcalloc(1, sizeof(*w));
+
+    w->kind = kind;
+    w->store = kube_store_create(kind);
+    w->http = http;
+    w->rng = rng;
+    w->times = *times;
+    if (!w->times.timeout_min_us)
+        w->times.timeout_min_us = 300 * USEC_PER_SEC;
+    if (!w->times.timeout_max_us)
+        w->times.timeout_max_us = 600 * USEC_PER_SEC;
+    if (!w->times.guard_us)
+        w->times.guard_us = 30 * USEC_PER_SEC;
+    if (!w->times.relist_us)
+        w->times.relist_us = 3600 * USEC_PER_SEC;
+    return w;
+}
+
+void kube_watch_destroy(struct kube_watch *w)
+{
+    if (!w)
+        return;
+    http_drop(w->http, w->req);
+    json_frame_fini(&w->frame);
+    free(w->continued);
+    kube_store_destroy(w->store);
+    free(w);
+}
