@@ -309,6 +309,20 @@ static int by_best_fit(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* Is this domain (IX_NONE: none) inside one of the required level? A level that is asked for is
+ * asked of every host, also where a narrower preferred level is tried. */
+static bool is_inside_required(const struct paper *p, uint32_t ix)
+{
+    const struct demand *d = p->wish->demand;
+    const struct topology *t = &p->c->topology;
+
+    if (d->required >= p->c->settings->hierarchies[d->hierarchy].n_levels)
+        return true; /* none, or the host itself */
+    while (ix != IX_NONE && t->domains.v[ix]->level > d->required)
+        ix = t->domains.v[ix]->parent;
+    return ix != IX_NONE && t->domains.v[ix]->level == d->required;
+}
+
 static void candidate_domains(const struct paper *p, uint32_t level, candidate_list *ret)
 {
     const struct topology *t = &p->c->topology;
@@ -318,7 +332,7 @@ static void candidate_domains(const struct paper *p, uint32_t level, candidate_l
         uint32_t ix = t->by_level[h][level].v[i];
         uint64_t free_gpus;
 
-        if (may_hold(p, t->domains.v[ix]->by_model, &free_gpus))
+        if (is_inside_required(p, ix) && may_hold(p, t->domains.v[ix]->by_model, &free_gpus))
             *vec_push(ret) =
                 (struct candidate){.free_gpus = free_gpus, .order = (uint32_t)i, .ix = ix};
     }
@@ -333,7 +347,8 @@ static void candidate_hosts(const struct paper *p, candidate_list *ret)
         const struct node *n = p->c->nodes.v[p->c->by_name.v[i]];
         int64_t free_gpus = node_free_gpus(n);
 
-        if (n->is_usable && (uint64_t)free_gpus >= d->gpus)
+        if (n->is_usable && (uint64_t)free_gpus >= d->gpus &&
+            is_inside_required(p, n->domain[d->hierarchy]))
             *vec_push(ret) = (struct candidate){
                 .free_gpus = (uint64_t)free_gpus, .order = (uint32_t)i, .ix = n->ix};
     }

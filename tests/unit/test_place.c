@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_place.c - where a gang goes, or that it goes nowhere. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/place.h"
+
+#include "../fake/fake_site.h"
+
+struct fixture {
+    struct settings settings;
+    struct cluster cluster;
+    struct demand *demands;
+    struct place_result result;
+    uint32_t excluded[JOB_EXCLUDED_MAX];
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = test_calloc(1, sizeof(*f));
+
+    site_settings_init(&f->settings);
+    cluster_init(&f->cluster, &f->settings);
+    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
+        f->excluded[i] = IX_NONE;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    free(f->result.members);
+    cluster_fini(&f->cluster);
+    site_settings_fini(&f->settings);
+    test_free(f);
+    return 0;
+}
+
+static struct node *add(struct fixture *f, const char *name, const char *block, const char *rack)
+{
+    return cluster_node_seen(&f->cluster,
+                             site_node(&f->settings, name, block, rack, SITE_H100, 8));
+}
+
+/* Two blocks of two racks of two nodes: b0/r0: n0 n1, b0/r1: n2 n3, b1/r0: n4 n5, b1/r1: n6 n7. */
+static void add_eight(struct fixture *f)
+{
+    for (char i = 0; i < 8; i++) {
+        char name[] = "n0", block[] = "b0", rack[] = "r0";
+
+        name[1] = (char)('0' + i);
+        block[1] = (char)('0' + i / 4);
+        rack[1] = (char)('0' + i / 2 % 2);
+        add(f, name, block, rack);
+    }
+}
+
+static void take(struct fixture *f, const char *node, int64_t gpus)
+{
+    struct resources r = {.amount = {[RES_GPUS] = gpus}};
+
+    cluster_hold(&f->cluster, cluster_find(&f->cluster, node)->ix, &r);
+}
+
+/* Place the spec, which is taken over; all roles with GPUs on H100. */
+static bool place(struct fixture *f, struct spec *s)
+{
+    struct demand *d = demand_of(&f->cluster, &f->demands, s);
+    uint8_t models[JOB_ROLES_MAX];
+    struct place_wish wish = {.demand = d, .models = models, .excluded = f->excluded};
+    bool fits;
+
+    for (uint32_t i = 0; i < d->n_roles; i++)
+        models[i] = d->roles[i].each.amount[RES_GPUS] ? SITE_H100 : MODELS_MAX;
+    free(f->result.members);
+    f->result.members = NULL;
+    fits = place_gang(&f->cluster, &wish, &f->result);
+    demand_release(&f->cluster, &f->demands, d);
+    spec_destroy(s);
+    return fits;
+}
+
+static const char *host(struct fixture *f, uint32_t member)
+{
+    return cluster_node(&f->cluster, f->result.members[member].node_ix)->name;
+}
+
+static struct spec *wants(uint32_t replicas, uint32_t gpus, const char *required,
+                          const char *preferred)
+{
+    struct spec *s = site_spec("job", replicas, gpus);
+
+    s->topology_required = required;
+    s->topology_preferred = preferred;
+    return s;
+}
+
+static void one_pod_goes_to_the_fullest_node_that_takes_it(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    take(f, "n3", 5);
+    take(f, "n5", 7);
+    assert_true(place(f, wants(1, 2, NULL, NULL)));
+    assert_string_equal(host(f, 0), "n3");
+}
+
+static void a_gang_prefers_one_rack_by_default(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    take(f, "n0", 8);
+    assert_true(place(f, wants(2, 8, NULL, NULL)));
+    assert_string_equal(host(f, 0), "n2");
+    assert_string_equal(host(f, 1), "n3");
+}
+
+static void the_domain_left_with_least_free_is_taken(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    take(f, "n4", 4);
+    assert_true(place(f, wants(2, 4, "rack", NULL)));
+    assert_string_equal(host(f, 0), "n5"); /* one host rather than two */
+    assert_string_equal(host(f, 1), "n5");
+}
+
+static void a_preferred_level_is_climbed_when_it_does_not_fit(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    assert_true(place(f, wants(4, 8, NULL, "rack")));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(host(f, i)[1] < '4'); /* one block */
+    assert_true(place(f, wants(8, 8, NULL, "rack")));
+}
+
+static void a_required_level_is_never_left(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    assert_false(place(f, wants(3, 8, "rack", NULL)));
+    assert_true(place(f, wants(4, 8, "block", NULL)));
+    assert_false(place(f, wants(5, 8, "block", NULL)));
+    assert_true(place(f, wants(2, 4, "host", NULL)));
+    assert_string_equal(host(f, 0), host(f, 1));
+    assert_false(place(f, wants(3, 4, "host", NULL)));
+}
+
+static void a_node_without_the_level_serves_only_those_that_do_not_ask_for_it(void **state)
+{
+    struct fixture *f = *state;
+
+    add(f, "n0", "b0", NULL);
+    add(f, "n1", "b0", NULL);
+    assert_false(place(f, wants(1, 8, "rack", NULL)));
+    assert_true(place(f, wants(2, 8, "block", NULL)));
+}
+
+static void a_gang_that_does_not_fit_whole_gets_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    take(f, "n7", 1);
+    assert_false(place(f, wants(8, 8, NULL, NULL)));
+    assert_null(f->result.members);
+    assert_int_equal(node_free_gpus(cluster_find(&f->cluster, "n0")), 8);
+}
+
+static void pods_are_spread_evenly_over_the_fewest_hosts(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t first = 0;
+
+    add_eight(f);
+    assert_true(place(f, wants(6, 2, "rack", NULL)));
+    for (uint32_t i = 0; i < 6; i++)
+        first += strcmp(host(f, i), host(f, 0)) == 0;
+    assert_int_equal(first, 3); /* 3+3, not 4+2 */
+}
+
+static void an_excluded_node_is_not_used(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    f->excluded[3] = cluster_find(&f->cluster, "n0")->ix;
+    assert_true(place(f, wants(2, 8, "rack", NULL)));
+    assert_string_equal(host(f, 0), "n2");
+    for (uint32_t i = 0; i < 7; i++)
+        f->excluded[i] = i;
+    assert_false(place(f, wants(2, 8, NULL, NULL)));
+}
+
+static void neighbouring_ranks_sit_on_neighbouring_hosts(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    assert_true(place(f, wants(16, 4, NULL, "any")));
+    for (uint32_t i = 0; i < 16; i++) {
+        assert_int_equal(f->result.members[i].rank, i);
+        assert_int_equal(host(f, i)[1], '0' + (char)(i / 2));
+    }
+}
+
+static void a_role_without_gpus_goes_into_the_same_domain(void **state)
+{
+    struct fixture *f = *state;
+    struct spec *s = wants(2, 8, "rack", NULL);
+
+    site_role(s, "data", 3, 0);
+    add_eight(f);
+    take(f, "n0", 1);
+    assert_true(place(f, s));
+    for (uint32_t i = 0; i < 5; i++)
+        assert_true(host(f, i)[1] == '2' || host(f, i)[1] == '3');
+}
+
+static void another_resource_can_be_what_does_not_fit(void **state)
+{
+    struct fixture *f = *state;
+    struct spec *s = wants(2, 1, "host", NULL);
+
+    add_eight(f);
+    s->roles[0].cpu_milli = 48000;
+    assert_true(place(f, s));
+    s = wants(2, 1, "host", NULL);
+    s->roles[0].cpu_milli = 48001;
+    assert_false(place(f, s));
+}
+
+static void a_gang_of_two_models_gets_each_role_its_own(void **state)
+{
+    struct fixture *f = *state;
+    struct demand *d;
+    struct spec *s = wants(1, 8, "rack", NULL);
+    uint8_t models[JOB_ROLES_MAX] = {SITE_H100, SITE_H200};
+    struct place_wish wish = {.models = models, .excluded = f->excluded};
+
+    site_role(s, "other", 1, 4);
+    add(f, "n0", "b0", "r0");
+    cluster_node_seen(&f->cluster, site_node(&f->settings, "n1", "b0", "r0", SITE_H200, 8));
+    wish.demand = d = demand_of(&f->cluster, &f->demands, s);
+    assert_true(place_gang(&f->cluster, &wish, &f->result));
+    assert_string_equal(host(f, 0), "n0");
+    assert_string_equal(host(f, 1), "n1");
+    demand_release(&f->cluster, &f->demands, d);
+    spec_destroy(s);
+}
+
+static void an_unknown_level_fits_nowhere(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    assert_false(place(f, wants(1, 1, "galaxy", NULL)));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_pod_goes_to_the_fullest_node_that_takes_it),
+        TEST(a_gang_prefers_one_rack_by_default),
+        TEST(the_domain_left_with_least_free_is_taken),
+        TEST(a_preferred_level_is_climbed_when_it_does_not_fit),
+        TEST(a_required_level_is_never_left),
+        TEST(a_node_without_the_level_serves_only_those_that_do_not_ask_for_it),
+        TEST(a_gang_that_does_not_fit_whole_gets_nothing),
+        TEST(pods_are_spread_evenly_over_the_fewest_hosts),
+        TEST(an_excluded_node_is_not_used),
+        TEST(neighbouring_ranks_sit_on_neighbouring_hosts),
+        TEST(a_role_without_gpus_goes_into_the_same_domain),
+        TEST(another_resource_can_be_what_does_not_fit),
+        TEST(a_gang_of_two_models_gets_each_role_its_own),
+        TEST(an_unknown_level_fits_nowhere),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
