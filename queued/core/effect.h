@@ -45,6 +45,7 @@ struct job_note {
     char tenant[TENANT_PATH_MAX + 1];
     uint32_t uid; /* owner, for the filter of watchers */
     enum job_state from; /* 0: submitted */
+    enum job_event event; /* row of the table that was taken; not stored */
     enum job_state to;
     uint32_t attempt;
     char reason[32];

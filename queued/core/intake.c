@@ -300,7 +300,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
     if (s->is_synced && !explain_hardware(s, j->demand, warning, sizeof(warning)))
         (void)snprintf(a.text, sizeof(a.text), "NoSuchHardware: %s; the job waits for it", warning);
     ev->spec = NULL;
-    job_note(s, j, 0, fx);
+    job_note(s, j, 0, 0, fx);
     conclude(s, &ev->ref, &a, fx);
 }
 

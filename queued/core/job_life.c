@@ -24,7 +24,8 @@ void job_save(struct state *s, struct job *j, struct effects *fx)
     (void)effects_add(fx, EFFECT_SAVE_JOB, j->id);
 }
 
-void job_note(struct state *s, const struct job *j, enum job_state from, struct effects *fx)
+void job_note(struct state *s, const struct job *j, enum job_state from, enum job_event event,
+              struct effects *fx)
 {
     struct job_note *n = xcalloc(1, sizeof(*n));
 
@@ -35,6 +36,7 @@ void job_note(struct state *s, const struct job *j, enum job_state from, struct 
     (void)str_copy(n->tenant, sizeof(n->tenant), j->tenant);
     n->uid = j->uid;
     n->from = from;
+    n->event = event;
     n->to = j->state;
     n->attempt = j->attempt;
     (void)str_copy(n->reason, sizeof(n->reason), j->reason.code);
@@ -271,7 +273,7 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     else if (job_state_is_terminal(to))
         enter_terminal(s, j);
     job_set_timer(s, j);
-    job_note(s, j, from, fx);
+    job_note(s, j, from, step->event, fx);
     job_save(s, j, fx);
     if (to == JOB_STOPPING || to == JOB_RESTARTING) {
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
