@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_server.h - the door for clients: one ROUTER socket, requests in, replies and watch events out.
+/* rpc_server.h - the door for clients: one ROUTER socket, requests in, replies and watch events
+ * out.
  *
  * Reads are answered at once from the state (between turns, so they show only what is stored);
  * changes go into the inbox and are answered by rpc_server_reply() after the commit.
@@ -29,8 +30,8 @@ struct rpc_setup {
     struct inbox *inbox;
     struct store_port store; /* read_spec, read_notes */
     uint32_t n_endpoints;
-    const char *endpoints[4];      /* ipc:///path or tcp://127.0.0.1:port */
-    const char *loopback_user;     /* identity of TCP callers; "" : TCP is refused */
+    const char *endpoints[4];  /* ipc:///path or tcp://127.0.0.1:port */
+    const char *loopback_user; /* identity of TCP callers; "" : TCP is refused */
     /* Configuration of a user by name; false: none, the caller may do nothing. root and the
      * daemon's own uid are admin without it. */
     bool (*user)(void *ctx, const char *name, struct rpc_user *ret);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rpc_dispatch.c - one row a method. What rows do not allow is denied. */
+#include "rpc/rpc_dispatch.h"
+
+#include "util/mem.h"
+
+static const struct rpc_method_row rows[] = {
+    {RPC_HELLO, "hello", RPC_VIEWER, rpc_tenant_hello},
+    {RPC_SUBMIT, "submit", RPC_SUBMITTER, rpc_job_submit},
+    {RPC_CANCEL, "cancel", RPC_SUBMITTER, rpc_job_cancel},
+    {RPC_GET, "get", RPC_VIEWER, rpc_job_get},
+    {RPC_LIST, "list", RPC_VIEWER, rpc_job_list},
+    {RPC_WHY, "why", RPC_VIEWER, rpc_job_why},
+    {RPC_WATCH, "watch", RPC_VIEWER, rpc_watch_open},
+    {RPC_NODES, "nodes", RPC_VIEWER, rpc_node_list},
+    {RPC_TOPOLOGY, "topology", RPC_VIEWER, rpc_node_topology},
+    {RPC_TENANTS, "tenants", RPC_VIEWER, rpc_tenant_list},
+};
+
+const struct rpc_method_row *rpc_methods(unsigned *ret_n)
+{
+    *ret_n = ARRAY_LEN(rows);
+    return rows;
+}
+
+static const struct rpc_method_row *row_of(unsigned method)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].method == method)
+            return &rows[i];
+    return NULL;
+}
+
+const char *rpc_method_name(unsigned method)
+{
+    const struct rpc_method_row *row = row_of(method);
+
+    return row ? row->name : "unknown";
+}
+
+int rpc_dispatch(struct rpc_call *c, struct err *err)
+{
+    const struct rpc_method_row *row = row_of(c->req->method);
+
+    if (!row)
+        return err_set(err, ERR_DENIED, "method %u may not be called", c->req->method);
+    if (rpc_auth_role(c->who, row->role, row->name, err))
+        return -1;
+    return row->handler(c, err);
+}

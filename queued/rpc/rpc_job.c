@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rpc_job.c - one job: submit and cancel become events, get and why are answered from the state.
+ *
+ * Looking up sees only jobs of the caller's tenants, so that a foreign job and none look alike.
+ */
+#include <sodium.h>
+#include <string.h>
+
+#include "rpc/rpc_call.h"
+#include "util/str.h"
+
+static void feed_hash(void *ctx, const void *p, size_t len)
+{
+    (void)crypto_hash_sha256_update(ctx, p, len); /* cannot fail */
+}
+
+static void digest_of(const struct spec *s, uint8_t digest[SPEC_DIGEST_BYTES])
+{
+    static const uint8_t version = SPEC_DIGEST_VERSION;
+    crypto_hash_sha256_state hash;
+
+    (void)crypto_hash_sha256_init(&hash);
+    feed_hash(&hash, &version, sizeof(version));
+    spec_feed(s, feed_hash, &hash);
+    (void)crypto_hash_sha256_final(&hash, digest);
+}
+
+_Static_assert(SPEC_DIGEST_BYTES == crypto_hash_sha256_BYTES, "the digest is a SHA-256");
+
+static struct rpc_pending pending_of(const struct rpc_call *c)
+{
+    struct rpc_pending p = {.peer = c->peer, .method = c->req->method};
+    usec_t keep = RPC_TOKEN_KEEP_SEC * USEC_PER_SEC;
+
+    memcpy(p.request_id, c->req->request_id, REQUEST_ID_BYTES);
+    if (c->req->deadline_ms)
+        keep = c->req->deadline_ms * USEC_PER_MSEC;
+    p.expire_at = c->now + keep;
+    return p;
+}
+
+/* Put an event with a token into the inbox. The event stays the caller's on failure. */
+static int post(struct rpc_call *c, struct event *ev, struct request_ref *ref,
+                const struct rpc_pending *p, struct err *err)
+{
+    struct rpc_pending back;
+
+    ref->uid = c->who->caller.uid;
+    memcpy(ref->request_id, c->req->request_id, REQUEST_ID_BYTES);
+    ref->reply_token = rpc_tokens_take(c->tokens, p);
+    if (!ref->reply_token) {
+        c->head.retry_after_ms = RPC_RETRY_MS;
+        return err_set(err, ERR_EXHAUSTED,
+                       "more than %d unanswered requests on this connection: wait for answers",
+                       RPC_PEER_TOKENS_MAX);
+    }
+    if (!inbox_push(c->setup->inbox, ev)) {
+        (void)rpc_tokens_give(c->tokens, ref->reply_token, &back); /* was taken just now */
+        c->head.retry_after_ms = RPC_RETRY_MS;
+        return err_set(err, ERR_EXHAUSTED, "the server has too much to do: try again");
+    }
+    c->is_later = true;
+    return 0;
+}
+
+int rpc_job_submit(struct rpc_call *c, struct err *err)
+{
+    struct spec *spec = c->req->u.submit.spec;
+    struct rpc_pending p = pending_of(c);
+    struct event ev = {.kind = EV_JOB_SUBMIT};
+    struct ev_submit *submit = &ev.u.submit;
+    const char *tenant;
+
+    if (rpc_auth_tenant(c->who, c->state->settings, spec->tenant, &tenant, err))
+        return -1;
+    spec->tenant = arena_strdup(&spec->arena, tenant);
+    /* before spec_check() fills in defaults: the same file is the same job after they changed */
+    digest_of(spec, submit->digest);
+    if (spec_check(spec, c->state->settings, err))
+        return -1;
+    submit->caller = c->who->caller;
+    submit->spec = spec;
+    submit->is_dry_run = p.is_dry_run = c->req->u.submit.is_dry_run;
+    submit->require_feasible = c->req->u.submit.require_feasible;
+    p.gpus = spec_gpus(spec);
+    (void)str_copy(p.tenant, sizeof(p.tenant), spec->tenant); /* both were checked to fit */
+    (void)str_copy(p.ns, sizeof(p.ns), spec->ns);
+    if (post(c, &ev, &submit->ref, &p, err))
+        return -1;
+    c->req->u.submit.spec = NULL;
+    return 0;
+}
+
+int rpc_job_cancel(struct rpc_call *c, struct err *err)
+{
+    struct rpc_pending p = pending_of(c);
+    struct event ev = {.kind = EV_JOB_CANCEL};
+    struct ev_cancel *cancel = &ev.u.cancel;
+    const struct job *j;
+
+    if (rpc_job_find(c, c->req->job, &j, err) || rpc_auth_cancel(c->who, j, err))
+        return -1;
+    cancel->caller = c->who->caller;
+    cancel->job = j->id;
+    (void)str_copy(cancel->why, sizeof(cancel->why), c->req->u.cancel.reason); /* fits: checked */
+    return post(c, &ev, &cancel->ref, &p, err);
+}
+
+struct search {
+    const struct job *found;
+    unsigned n;
+    bool is_exact;
+    char names[160]; /* of those that match */
+};
+
+/* How a job matches: 0 not, 1 by prefix, 2 by its whole name or id. */
+static int match(const struct job *j, const char *what, size_t len)
+{
+    char id[JOB_ID_TEXT + 1];
+
+    if (strncmp(j->name, what, len) == 0)
+        return j->name[len] == '\0' ? 2 : 1;
+    if (strncmp(job_id_format(id, j->id), what, len) == 0)
+        return id[len] == '\0' ? 2 : 1;
+    return 0;
+}
+
+static void note_match(struct search *s, const struct job *j, bool is_exact)
+{
+    size_t len;
+
+    if (s->is_exact && !is_exact)
+        return;
+    if (is_exact && !s->is_exact)
+        *s = (struct search){.is_exact = true};
+    s->found = j;
+    s->n++;
+    len = strlen(s->names);
+    if (len + JOB_NAME_MAX + 3 < sizeof(s->names)) {
+        (void)str_copy(s->names + len, sizeof(s->names) - len, len ? ", " : "");
+        len = strlen(s->names);
+        (void)str_copy(s->names + len, sizeof(s->names) - len, j->name);
+    }
+}
+
+int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, struct err *err)
+{
+    size_t len = strlen(what);
+    struct search s = {0};
+    struct job *quick;
+
+    /* the indices of the state know names and ids of all; what is unique there is unique here */
+    if (state_find_job(c->state, NULL, what, &quick, NULL) == 0 &&
+        rpc_auth_sees(c->who, quick->tenant)) {
+        *ret = quick;
+        return 0;
+    }
+    for (size_t i = 0; i < c->state->by_id.n; i++) {
+        const struct job *j = c->state->by_id.v[i];
+        int how = match(j, what, len);
+
+        if (how && rpc_auth_sees(c->who, j->tenant))
+            note_match(&s, j, how == 2);
+    }
+    c->work += c->state->by_id.n / 16;
+    if (s.n > 1)
+        return err_set(err, ERR_INVALID, "%s names %u jobs (%s%s): write more of it, or the id",
+                       what, s.n, s.names, s.n > 3 ? " ..." : "");
+    if (s.n == 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "no job %s that you may see: queuectl list --all shows them", what);
+    *ret = s.found;
+    return 0;
+}
+
+const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, struct explain *buf)
+{
+    if (j->state != JOB_HELD && j->state != JOB_PENDING && j->state != JOB_BINDING &&
+        j->state != JOB_STARTING)
+        return NULL;
+    explain_job(c->state, j, c->now, buf);
+    c->work += 20;
+    return buf;
+}
+
+int rpc_job_get(struct rpc_call *c, struct err *err)
+{
+    struct rpc_job_view v = {.state = c->state, .full = true};
+    struct spec *spec = NULL;
+    struct explain why;
+
+    if (rpc_job_find(c, c->req->job, &v.job, err))
+        return -1;
+    if (c->setup->store.read_spec(c->setup->store.ctx, v.job->id, &spec, NULL))
+        c->head.text = "the stored spec of this job cannot be read; the daemon's log says why";
+    v.spec = spec;
+    v.why = rpc_job_explain(c, v.job, &why);
+    rpc_out_get(c->out, &c->head, &v);
+    spec_destroy(spec);
+    return 0;
+}
+
+int rpc_job_why(struct rpc_call *c, struct err *err)
+{
+    struct rpc_job_view v = {.state = c->state};
+    struct explain why;
+
+    if (rpc_job_find(c, c->req->job, &v.job, err))
+        return -1;
+    explain_job(c->state, v.job, c->now, &why);
+    v.why = &why;
+    rpc_out_why(c->out, &c->head, &v);
+    return 0;
+}

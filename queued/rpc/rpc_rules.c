@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rpc_rules.c - the bounds of every field of every request, one row a field.
+ *
+ * Rows stand in the order of field numbers; a test compares them with the descriptors. These
+ * are bounds of the wire: what a job may say in detail is spec_check()'s matter, whose errors
+ * name the path in the job file.
+ */
+#include "rpc/rpc_check.h"
+
+#include "core/event.h"
+#include "core/limits.h"
+#include "queue.pb-c.h"
+#include "rpc/rpc_wire.h"
+#include "util/mem.h"
+
+#define AMOUNT_MAX ((uint64_t)RESOURCE_AMOUNT_MAX)
+#define USEC_MAX   ((uint64_t)1 << 56)
+
+static const struct rpc_rule header_rules[] = {
+    {"request_id", RULE_BYTES, REQUEST_ID_BYTES, REQUEST_ID_BYTES, 1},
+    {"deadline_ms", RULE_NUMBER, 0, RPC_DEADLINE_MS_MAX, 1},
+};
+
+static const struct rpc_rule pair_rules[] = {
+    {"key", RULE_LINE, 1, LABEL_KEY_MAX, 1},
+    {"value", RULE_TEXT, 0, RPC_VALUE_MAX, 1},
+};
+
+static const struct rpc_rule toleration_rules[] = {
+    {"key", RULE_LINE, 0, LABEL_KEY_MAX, 1},
+    {"operator", RULE_LINE, 0, 16, 1},
+    {"value", RULE_LINE, 0, LABEL_MAX, 1},
+    {"effect", RULE_LINE, 0, 32, 1},
+};
+
+static const struct rpc_rule volume_rules[] = {
+    {"name", RULE_LABEL, 1, LABEL_MAX, 1},         {"kind", RULE_ENUM, 1, 0, 1},
+    {"source", RULE_LINE, 0, NODE_NAME_MAX, 1},    {"path", RULE_LINE, 0, RPC_PATH_MAX, 1},
+    {"mount_path", RULE_LINE, 1, RPC_PATH_MAX, 1}, {"size_bytes", RULE_NUMBER, 0, AMOUNT_MAX, 1},
+    {"read_only", RULE_NUMBER, 0, 1, 1},
+};
+
+static const struct rpc_rule extended_rules[] = {
+    {"name", RULE_LINE, 1, LABEL_KEY_MAX, 1},
+    {"amount", RULE_NUMBER, 0, AMOUNT_MAX, 1},
+};
+
+static const struct rpc_rule role_rules[] = {
+    {"name", RULE_LABEL, 1, ROLE_NAME_MAX, 1},
+    {"replicas", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"gpus", RULE_NUMBER, 0, POD_GPUS_MAX, 1},
+    {"gpu_models", RULE_LINE, 1, LABEL_MAX, ROLE_MODELS_MAX},
+    {"cpu_milli", RULE_NUMBER, 0, AMOUNT_MAX, 1},
+    {"memory_bytes", RULE_NUMBER, 0, AMOUNT_MAX, 1},
+    {"shm_bytes", RULE_NUMBER, 0, AMOUNT_MAX, 1},
+    {"extended", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_EXTENDED_MAX},
+    {"image", RULE_LINE, 0, RPC_IMAGE_MAX, 1},
+    {"command", RULE_TEXT, 0, RPC_VALUE_MAX, ROLE_ARGS_MAX},
+    {"args", RULE_TEXT, 0, RPC_VALUE_MAX, ROLE_ARGS_MAX},
+    {"working_dir", RULE_LINE, 0, RPC_PATH_MAX, 1},
+    {"env", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_ENV_MAX},
+    {"volumes", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_VOLUMES_MAX},
+    {"node_selector", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_SELECTOR_MAX},
+    {"tolerations", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_TOLERATIONS_MAX},
+};
+
+static const struct rpc_rule spec_rules[] = {
+    {"name", RULE_LABEL, 1, JOB_BASE_NAME_MAX, 1},
+    {"tenant", RULE_PATH, 0, TENANT_PATH_MAX, 1},
+    {"namespace", RULE_LABEL, 1, LABEL_MAX, 1},
+    {"labels", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_LABELS_MAX},
+    {"annotations", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_LABELS_MAX},
+    {"submit_key", RULE_LINE, 1, SUBMIT_KEY_MAX, 1},
+    {"priority_class", RULE_LINE, 1, CLASS_NAME_MAX, 1},
+    {"max_runtime_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"max_queue_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"start_timeout_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"topology_required", RULE_LINE, 1, LABEL_MAX, 1},
+    {"topology_preferred", RULE_LINE, 1, LABEL_MAX, 1},
+    {"roles", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_ROLES_MAX},
+    {"max_restarts", RULE_NUMBER, 0, JOB_RESTARTS_MAX, 1},
+    {"checkpoint_grace_us", RULE_NUMBER, 0, USEC_MAX, 1},
+};
+
+static const struct rpc_rule filter_rules[] = {
+    {"all", RULE_NUMBER, 0, 1, 1},
+    {"tenant", RULE_PATH, 0, TENANT_PATH_MAX, 1},
+    {"user", RULE_LINE, 0, USER_NAME_MAX, 1},
+    {"states", RULE_LINE, 1, 16, RPC_STATES_MAX},
+    {"labels", RULE_MESSAGE, 0, 1024, RPC_FILTER_LABELS_MAX},
+};
+
+#define HEADER                                                                                     \
+    {                                                                                              \
+        "header", RULE_MESSAGE, 0, 64, 1                                                           \
+    }
+/* What names a job: name, id, or prefix of one. */
+#define JOB(min)                                                                                   \
+    {                                                                                              \
+        "job", RULE_LINE, (min), JOB_NAME_MAX, 1                                                   \
+    }
+
+static const struct rpc_rule header_only_rules[] = {HEADER};
+static const struct rpc_rule submit_rules[] = {
+    HEADER,
+    {"spec", RULE_MESSAGE, 0, SPEC_BYTES_MAX, 1},
+    {"dry_run", RULE_NUMBER, 0, 1, 1},
+    {"require_feasible", RULE_NUMBER, 0, 1, 1},
+};
+static const struct rpc_rule cancel_rules[] = {
+    HEADER,
+    JOB(1),
+    {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
+};
+static const struct rpc_rule job_rules[] = {HEADER, JOB(1)};
+static const struct rpc_rule list_rules[] = {
+    HEADER,
+    {"filter", RULE_MESSAGE, 0, 16384, 1},
+    {"limit", RULE_NUMBER, 0, LIST_PAGE_MAX, 1},
+    {"page_token", RULE_BYTES, 0, RPC_TOKEN_BYTES, 1},
+    {"full", RULE_NUMBER, 0, 1, 1},
+};
+static const struct rpc_rule watch_rules[] = {
+    HEADER,
+    {"after_seq", RULE_NUMBER, 0, UINT64_MAX, 1},
+    {"from_now", RULE_NUMBER, 0, 1, 1},
+    {"filter", RULE_MESSAGE, 0, 16384, 1},
+    JOB(1),
+    {"credit", RULE_NUMBER, 1, RPC_CREDIT_MAX, 1},
+};
+static const struct rpc_rule nodes_rules[] = {
+    HEADER,
+    {"after", RULE_DOMAIN, 0, NODE_NAME_MAX, 1},
+    {"limit", RULE_NUMBER, 0, LIST_PAGE_MAX, 1},
+};
+
+static const struct rpc_rules tables[] = {
+    {&queued__v1__request_header__descriptor, header_rules},
+    {&queued__v1__pair__descriptor, pair_rules},
+    {&queued__v1__toleration__descriptor, toleration_rules},
+    {&queued__v1__volume__descriptor, volume_rules},
+    {&queued__v1__extended__descriptor, extended_rules},
+    {&queued__v1__role__descriptor, role_rules},
+    {&queued__v1__job_spec__descriptor, spec_rules},
+    {&queued__v1__job_filter__descriptor, filter_rules},
+    {&queued__v1__hello_request__descriptor, header_only_rules},
+    {&queued__v1__submit_request__descriptor, submit_rules},
+    {&queued__v1__cancel_request__descriptor, cancel_rules},
+    {&queued__v1__get_request__descriptor, job_rules},
+    {&queued__v1__list_request__descriptor, list_rules},
+    {&queued__v1__why_request__descriptor, job_rules},
+    {&queued__v1__watch_request__descriptor, watch_rules},
+    {&queued__v1__nodes_request__descriptor, nodes_rules},
+    {&queued__v1__topology_request__descriptor, header_only_rules},
+    {&queued__v1__tenants_request__descriptor, header_only_rules},
+};
+
+const struct rpc_rules *rpc_rules(unsigned *ret_n)
+{
+    *ret_n = ARRAY_LEN(tables);
+    return tables;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rpc_spec.c - a job spec from its message, and back for those who ask for it.
+ *
+ * Only translates: bounds were checked on the bytes (rpc_check.c), meaning is spec_check()'s.
+ * A field that is added to the proto is added in both directions here.
+ */
+#include "rpc/rpc_spec.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static const char *text_from(struct arena *a, const char *s)
+{
+    return s ? arena_strdup(a, s) : NULL;
+}
+
+/* The same, with "" as absent. */
+static const char *name_from(struct arena *a, const char *s)
+{
+    return s && *s ? arena_strdup(a, s) : NULL;
+}
+
+struct spec_pairs rpc_pairs_from(struct arena *a, Queued__V1__Pair *const *pairs, size_t n)
+{
+    struct spec_pairs to = {.n = (uint32_t)n};
+
+    to.v = n ? arena_alloc(a, n * sizeof(*to.v)) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        to.v[i].key = arena_strdup(a, pairs[i]->key ? pairs[i]->key : "");
+        to.v[i].value = arena_strdup(a, pairs[i]->value ? pairs[i]->value : "");
+    }
+    return to;
+}
+
+static struct spec_strings strings_from(struct arena *a, char *const *v, size_t n)
+{
+    struct spec_strings to = {.n = (uint32_t)n};
+
+    to.v = n ? arena_alloc(a, n * sizeof(*to.v)) : NULL;
+    for (size_t i = 0; i < n; i++)
+        to.v[i] = arena_strdup(a, v[i]);
+    return to;
+}
+
+static void tolerations_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
+{
+    r->n_tolerations = (uint32_t)m->n_tolerations;
+    r->tolerations = arena_alloc(a, m->n_tolerations * sizeof(*r->tolerations));
+    for (size_t i = 0; i < m->n_tolerations; i++) {
+        const Queued__V1__Toleration *t = m->tolerations[i];
+
+        r->tolerations[i].key = name_from(a, t->key);
+        r->tolerations[i].exists = t->operator_ && strcmp(t->operator_, "Exists") == 0;
+        r->tolerations[i].value = text_from(a, t->value);
+        r->tolerations[i].effect = name_from(a, t->effect);
+    }
+}
+
+static void volumes_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
+{
+    r->n_volumes = (uint32_t)m->n_volumes;
+    r->volumes = arena_alloc(a, m->n_volumes * sizeof(*r->volumes));
+    for (size_t i = 0; i < m->n_volumes; i++) {
+        const Queued__V1__Volume *v = m->volumes[i];
+        struct spec_volume *to = &r->volumes[i];
+
+        to->name = text_from(a, v->name);
+        to->kind = (enum spec_volume_kind)((int)v->kind - 1);
+        to->source = name_from(a, v->source);
+        to->path = name_from(a, v->path);
+        to->mount_path = text_from(a, v->mount_path);
+        to->size_bytes = v->has_size_bytes ? v->size_bytes : -1;
+        to->read_only = v->read_only;
+    }
+}
+
+static void role_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
+{
+    r->name = arena_strdup(a, m->name ? m->name : "worker");
+    r->replicas = m->has_replicas ? m->replicas : 1;
+    r->gpus = m->gpus;
+    r->gpu_models = strings_from(a, m->gpu_models, m->n_gpu_models);
+    r->cpu_milli = m->has_cpu_milli ? m->cpu_milli : -1;
+    r->memory_bytes = m->has_memory_bytes ? m->memory_bytes : -1;
+    r->shm_bytes = m->has_shm_bytes ? m->shm_bytes : -1;
+    r->n_extended = (uint32_t)m->n_extended;
+    r->extended = arena_alloc(a, m->n_extended * sizeof(*r->extended));
+    for (size_t i = 0; i < m->n_extended; i++) {
+        r->extended[i].name = text_from(a, m->extended[i]->name ? m->extended[i]->name : "");
+        r->extended[i].amount = m->extended[i]->amount;
+    }
+    r->image = text_from(a, m->image);
+    r->command = strings_from(a, m->command, m->n_command);
+    r->args = strings_from(a, m->args, m->n_args);
+    r->working_dir = name_from(a, m->working_dir);
+    r->env = rpc_pairs_from(a, m->env, m->n_env);
+    volumes_from(a, m, r);
+    r->node_selector = rpc_pairs_from(a, m->node_selector, m->n_node_selector);
+    tolerations_from(a, m, r);
+}
+
+struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
+{
+    struct spec *s = spec_create();
+    struct arena *a = &s->arena;
+
+    s->name = text_from(a, m->name);
+    s->tenant = name_from(a, m->tenant);
+    s->ns = text_from(a, m->namespace_);
+    s->labels = rpc_pairs_from(a, m->labels, m->n_labels);
+    s->annotations = rpc_pairs_from(a, m->annotations, m->n_annotations);
+    s->submit_key = text_from(a, m->submit_key);
+    s->priority_class = text_from(a, m->priority_class);
+    if (m->has_max_runtime_us)
+        s->max_runtime_us = (usec_t)m->max_runtime_us;
+    if (m->has_max_queue_us)
+        s->max_queue_us = (usec_t)m->max_queue_us;
+    if (m->has_start_timeout_us)
+        s->start_timeout_us = (usec_t)m->start_timeout_us;
+    s->topology_required = text_from(a, m->topology_required);
+    s->topology_preferred = text_from(a, m->topology_preferred);
+    s->n_roles = (uint32_t)m->n_roles;
+    s->roles = arena_alloc(a, m->n_roles * sizeof(*s->roles));
+    for (size_t i = 0; i < m->n_roles; i++)
+        role_from(a, m->roles[i], &s->roles[i]);
+    if (m->has_max_restarts)
+        s->max_restarts = m->max_restarts;
+    if (m->has_checkpoint_grace_us)
+        s->checkpoint_grace_us = (usec_t)m->checkpoint_grace_us;
+    return s;
+}
+
+char *rpc_text(const char *s)
+{
+    char *p;
+
+    memcpy(&p, &s, sizeof(p)); /* the cast that drops const, without the warning */
+    return p;
+}
+
+Queued__V1__Pair **rpc_pairs_to(struct arena *a, const struct spec_pairs *pairs)
+{
+    Queued__V1__Pair **to = arena_alloc(a, pairs->n * sizeof(*to));
+
+    for (uint32_t i = 0; i < pairs->n; i++) {
+        to[i] = arena_alloc(a, sizeof(**to));
+        queued__v1__pair__init(to[i]);
+        to[i]->key = rpc_text(pairs->v[i].key);
+        to[i]->value = rpc_text(pairs->v[i].value);
+    }
+    return to;
+}
+
+static char **strings_to(struct arena *a, const struct spec_strings *from)
+{
+    char **to = arena_alloc(a, from->n * sizeof(*to));
+
+    for (uint32_t i = 0; i < from->n; i++)
+        to[i] = rpc_text(from->v[i]);
+    return to;
+}
+
+static void tolerations_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
+{
+    m->n_tolerations = r->n_tolerations;
+    m->tolerations = arena_alloc(a, r->n_tolerations * sizeof(*m->tolerations));
+    for (uint32_t i = 0; i < r->n_tolerations; i++) {
+        Queued__V1__Toleration *t = arena_alloc(a, sizeof(*t));
+
+        queued__v1__toleration__init(t);
+        t->key = rpc_text(r->tolerations[i].key);
+        t->operator_ = rpc_text(r->tolerations[i].exists ? "Exists" : "Equal");
+        t->value = rpc_text(r->tolerations[i].value);
+        t->effect = rpc_text(r->tolerations[i].effect);
+        m->tolerations[i] = t;
+    }
+}
+
+static void volumes_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
+{
+    m->n_volumes = r->n_volumes;
+    m->volumes = arena_alloc(a, r->n_volumes * sizeof(*m->volumes));
+    for (uint32_t i = 0; i < r->n_volumes; i++) {
+        const struct spec_volume *from = &r->volumes[i];
+        Queued__V1__Volume *v = arena_alloc(a, sizeof(*v));
+
+        queued__v1__volume__init(v);
+        v->name = rpc_text(from->name);
+        v->has_kind = true;
+        v->kind = (Queued__V1__VolumeKind)((int)from->kind + 1);
+        v->source = rpc_text(from->source);
+        v->path = rpc_text(from->path);
+        v->mount_path = rpc_text(from->mount_path);
+        v->has_size_bytes = from->size_bytes >= 0;
+        v->size_bytes = from->size_bytes;
+        v->has_read_only = true;
+        v->read_only = from->read_only;
+        m->volumes[i] = v;
+    }
+}
+
+static void extended_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
+{
+    m->n_extended = r->n_extended;
+    m->extended = arena_alloc(a, r->n_extended * sizeof(*m->extended));
+    for (uint32_t i = 0; i < r->n_extended; i++) {
+        Queued__V1__Extended *e = arena_alloc(a, sizeof(*e));
+
+        queued__v1__extended__init(e);
+        e->name = rpc_text(r->extended[i].name);
+        e->has_amount = true;
+        e->amount = r->extended[i].amount;
+        m->extended[i] = e;
+    }
+}
+
+static Queued__V1__Role *role_to(struct arena *a, const struct spec_role *r)
+{
+    Queued__V1__Role *m = arena_alloc(a, sizeof(*m));
+
+    queued__v1__role__init(m);
+    m->name = rpc_text(r->name);
+    m->has_replicas = true;
+    m->replicas = r->replicas;
+    m->has_gpus = true;
+    m->gpus = r->gpus;
+    m->n_gpu_models = r->gpu_models.n;
+    m->gpu_models = strings_to(a, &r->gpu_models);
+    m->has_cpu_milli = r->cpu_milli >= 0;
+    m->cpu_milli = r->cpu_milli;
+    m->has_memory_bytes = r->memory_bytes >= 0;
+    m->memory_bytes = r->memory_bytes;
+    m->has_shm_bytes = r->shm_bytes >= 0;
+    m->shm_bytes = r->shm_bytes;
+    extended_to(a, r, m);
+    m->image = rpc_text(r->image);
+    m->n_command = r->command.n;
+    m->command = strings_to(a, &r->command);
+    m->n_args = r->args.n;
+    m->args = strings_to(a, &r->args);
+    m->working_dir = rpc_text(r->working_dir);
+    m->n_env = r->env.n;
+    m->env = rpc_pairs_to(a, &r->env);
+    volumes_to(a, r, m);
+    m->n_node_selector = r->node_selector.n;
+    m->node_selector = rpc_pairs_to(a, &r->node_selector);
+    tolerations_to(a, r, m);
+    return m;
+}
+
+Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
+{
+    Queued__V1__JobSpec *m = arena_alloc(a, sizeof(*m));
+
+    queued__v1__job_spec__init(m);
+    m->name = rpc_text(s->name);
+    m->tenant = rpc_text(s->tenant);
+    m->namespace_ = rpc_text(s->ns);
+    m->n_labels = s->labels.n;
+    m->labels = rpc_pairs_to(a, &s->labels);
+    m->n_annotations = s->annotations.n;
+    m->annotations = rpc_pairs_to(a, &s->annotations);
+    m->submit_key = rpc_text(s->submit_key);
+    m->priority_class = rpc_text(s->priority_class);
+    m->has_max_runtime_us = s->max_runtime_us > 0;
+    m->max_runtime_us = (uint64_t)s->max_runtime_us;
+    m->has_max_queue_us = s->max_queue_us > 0;
+    m->max_queue_us = (uint64_t)s->max_queue_us;
+    m->has_start_timeout_us = true;
+    m->start_timeout_us = (uint64_t)s->start_timeout_us;
+    m->topology_required = rpc_text(s->topology_required);
+    m->topology_preferred = rpc_text(s->topology_preferred);
+    m->n_roles = s->n_roles;
+    m->roles = arena_alloc(a, s->n_roles * sizeof(*m->roles));
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        m->roles[i] = role_to(a, &s->roles[i]);
+    m->has_max_restarts = true;
+    m->max_restarts = s->max_restarts;
+    m->has_checkpoint_grace_us = true;
+    m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
+    return m;
+}
