@@ -55,7 +55,6 @@ BENCH_BINS := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 INTEGRATION_BINS := $(patsubst %.c,$(B)/%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_SCRIPTS := $(wildcard tests/integration/test_*.py tests/integration/test_*.sh)
 
-.PHONY: all
 all: $(B)/queued $(B)/queuectl $(B)/libqueued.a $(B)/libqueued.so.0 ## daemon, command line and client library
 
 $(O)/%.o: %.c | $(B)/proto.stamp
@@ -120,7 +119,7 @@ $(B)/tests/standin: $(call objs,tests/fake/standin/*.c)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(shell pkg-config --libs libmicrohttpd libcjson)
 
-.PHONY: standin check test check-unit check-integration check-sim sim purity tidy
+.PHONY: all standin check test check-unit check-integration check-sim sim purity tidy
 standin: $(B)/tests/standin ## the stand-in API server
 check test: all check-unit check-sim purity tidy check-integration ## every test that needs Debian packages only
 check-unit: $(UNIT_BINS) $(PROP_BINS) ## unit and property tests
@@ -182,7 +181,7 @@ mutant: ## a broken daemon that the kill test must catch: M=name of a tests/e2e/
 
 C_FILES = $(shell find queued client include tests -name '*.[ch]')
 SH_FILES = .ci/run $(shell find tests deploy -name '*.sh')
-.PHONY: format format-check lint clang-tidy cppcheck shellcheck codespell
+.PHONY: format format-check lint clang-tidy cppcheck shellcheck codespell man docs man-lint
 format: ## clang-format in place
 	@clang-format -i $(C_FILES)
 format-check: ## clang-format would change nothing
@@ -204,9 +203,8 @@ compile_commands.json: ## for editors (needs bear)
 
 # ---- manual, installation, archive
 
-MAN_SRCS := $(wildcard docs/man/*.scd)
-MAN_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(MAN_SRCS))
-.PHONY: man docs man-lint install uninstall dist deps clean distclean help
+MAN_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd))
+.PHONY: install uninstall dist deps clean distclean help
 man docs: $(MAN_PAGES) ## the manual pages
 $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
