@@ -19,28 +19,30 @@ static void take_in(struct engine *e, usec_t now)
     }
 }
 
-/* Decide as long as something can be decided; each decision sees the ones before it. */
-static void decide(struct engine *e, usec_t now)
+/* Decide as long as something can be decided; each decision sees the ones before it.
+ * true: this turn had no room for more. */
+static bool decide(struct engine *e, usec_t now)
 {
     struct event ev;
 
     for (int n = 0; n < TURN_DECISIONS_MAX && effects_have_room(&e->effects); n++) {
         if (!cycle_next(e->state, now, &ev))
-            return;
+            return false;
         state_apply(e->state, &ev, &e->effects);
         event_fini(&ev);
     }
+    return true;
 }
 
 int engine_turn(struct engine *e, usec_t *ret_wake, struct err *err)
 {
     usec_t now = e->clock.now(e->clock.ctx);
+    bool has_more;
 
     state_tick(e->state, now, &e->effects);
     take_in(e, now);
-    decide(e, now);
-    *ret_wake = inbox_count(e->inbox) || !e->state->is_quiet ? now
-                                                             : state_next_wake(e->state, now);
+    has_more = decide(e, now) || inbox_count(e->inbox) > 0;
+    *ret_wake = has_more ? now : state_next_wake(e->state, now);
     if (e->effects.list.n == 0)
         return 0;
     e->in_flight = true;

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* census.c - counting nodes for one role. */
+#include "core/census.h"
+
+#include <string.h>
+
+#include "util/str.h"
+
+/* Would a pod fit by GPUs were the node empty? CPU-only pods fit anywhere known. */
+static bool has_gpus(const struct demand_role *role, const struct node *n)
+{
+    int64_t gpus = role->each.amount[RES_GPUS];
+    const char *why;
+
+    if (gpus == 0)
+        return true;
+    why = role_refusal(role, n, NULL);
+    if (why && (strcmp(why, "model") == 0 || strcmp(why, "shared") == 0))
+        return false;
+    return n->expected_gpus >= gpus;
+}
+
+static uint64_t gpu_times(int64_t free_gpus, int64_t gpus)
+{
+    return gpus ? (uint64_t)(free_gpus / gpus) : 0;
+}
+
+static void count_free(const struct node *n, const struct resources *asks, struct census *ret,
+                       uint32_t lacking[RESOURCES_MAX])
+{
+    struct resources free_now;
+    int64_t gpus = asks->amount[RES_GPUS];
+    uint32_t times;
+    int dim;
+
+    node_free(n, &free_now);
+    times = resources_times(asks, &free_now, JOB_PODS_MAX);
+    ret->healed_slots += times;
+    if (!n->is_usable)
+        return;
+    ret->free_gpus += (uint64_t)free_now.amount[RES_GPUS];
+    ret->gpu_slots += gpus ? gpu_times(free_now.amount[RES_GPUS], gpus) : times;
+    ret->all_slots += times;
+    if (free_now.amount[RES_GPUS] < gpus && free_now.amount[RES_GPUS] > ret->near_free) {
+        ret->near_free = free_now.amount[RES_GPUS];
+        (void)str_copy(ret->near_node, sizeof(ret->near_node), n->name);
+    }
+    dim = resources_lacking(asks, &free_now);
+    if (dim > RES_GPUS)
+        lacking[dim]++;
+}
+
+static void count_node(const struct demand_role *role, const struct resources *asks,
+                       const struct node *n, struct census *ret, uint32_t lacking[RESOURCES_MAX])
+{
+    const char *key = NULL;
+    const char *why = role_refusal(role, n, &key);
+
+    if (!has_gpus(role, n))
+        return;
+    ret->nodes++;
+    if (why) {
+        if (strcmp(why, "selector") == 0)
+            ret->selector_out++;
+        else
+            ret->taint_out++;
+        ret->key = key;
+        return;
+    }
+    ret->allowed++;
+    ret->capacity_slots += asks->amount[RES_GPUS]
+                               ? gpu_times(n->expected_gpus, asks->amount[RES_GPUS])
+                               : resources_times(asks, &n->total, JOB_PODS_MAX);
+    ret->size_slots += resources_times(asks, &n->total, JOB_PODS_MAX);
+    if (!n->is_usable) {
+        ret->unhealthy++;
+        ret->trouble = node_trouble(n);
+        (void)str_copy(ret->trouble_node, sizeof(ret->trouble_node), n->name);
+    } else if (n->total.amount[RES_GPUS] < n->expected_gpus && asks->amount[RES_GPUS]) {
+        ret->unhealthy++;
+        ret->trouble = "GPUs missing";
+        (void)str_copy(ret->trouble_node, sizeof(ret->trouble_node), n->name);
+    }
+    count_free(n, asks, ret, lacking);
+}
+
+void census_take(const struct cluster *c, const struct demand_role *role,
+                 const struct resources *asks, struct census *ret)
+{
+    uint32_t lacking[RESOURCES_MAX] = {0};
+
+    *ret = (struct census){.lacking = -1};
+    for (size_t i = 0; i < c->by_name.n; i++)
+        count_node(role, asks, c->nodes.v[c->by_name.v[i]], ret, lacking);
+    for (int d = 0; d < RESOURCES_MAX; d++)
+        if (lacking[d] && (ret->lacking < 0 || lacking[d] > lacking[ret->lacking]))
+            ret->lacking = d;
+}
+
+uint64_t census_best_domain(const struct cluster *c, const struct demand_role *role,
+                            const struct resources *asks, uint32_t hierarchy, uint32_t level,
+                            const char **ret_path)
+{
+    const struct topology *t = &c->topology;
+    uint64_t *slots = xcalloc(t->domains.n + 1, sizeof(*slots));
+    bool is_host = level >= c->settings->hierarchies[hierarchy].n_levels;
+    uint64_t best = 0;
+
+    *ret_path = NULL;
+    for (size_t i = 0; i < c->by_name.n; i++) {
+        const struct node *n = c->nodes.v[c->by_name.v[i]];
+        uint32_t d = is_host ? IX_NONE : topology_domain_at(t, n, hierarchy, level);
+        uint64_t sum;
+        struct resources free_now;
+
+        if (!n->is_usable || !role_allows(role, n) || (!is_host && d == IX_NONE))
+            continue;
+        node_free(n, &free_now);
+        sum = resources_times(asks, &free_now, JOB_PODS_MAX);
+        if (!is_host)
+            sum = slots[d] += sum;
+        if (sum > best || !*ret_path) {
+            best = sum;
+            *ret_path = is_host ? n->name : t->domains.v[d]->path;
+        }
+    }
+    free(slots);
+    return best;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.c - the one reason, by the precedence of explain.def, with numbers and a next step. */
+#include "core/explain.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/census.h"
+#include "core/order.h"
+#include "util/str.h"
+
+static const char *const codes[] = {
+#define EXPLAIN(code, what) #code,
+#include "core/explain.def"
+#undef EXPLAIN
+};
+
+const char *const *explain_codes(unsigned *ret_n)
+{
+    *ret_n = ARRAY_LEN(codes);
+    return codes;
+}
+
+static void say(struct explain *x, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void say(struct explain *x, const char *code, const char *fmt, ...)
+{
+    va_list ap;
+
+    x->code = code;
+    va_start(ap, fmt);
+    (void)vsnprintf(x->text, sizeof(x->text), fmt, ap); /* a cut sentence is still one */
+    va_end(ap);
+}
+
+static void next_step(struct explain *x, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void next_step(struct explain *x, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(x->next_step, sizeof(x->next_step), fmt, ap);
+    va_end(ap);
+}
+
+static void number(struct explain *x, const char *name, uint64_t value)
+{
+    if (x->n_numbers < EXPLAIN_NUMBERS_MAX)
+        x->numbers[x->n_numbers++] = (struct explain_number){name, (int64_t)value};
+}
+
+static const char *model_words(const struct state *s, const struct demand_role *r)
+{
+    if (r->each.amount[RES_GPUS] == 0)
+        return "CPU";
+    if (r->n_models == 1 && r->models[0] < s->settings->n_models)
+        return s->settings->models[r->models[0]].name;
+    return r->n_models ? "GPUs of its models" : "GPUs";
+}
+
+static const char *level_name(const struct settings *st, uint32_t hierarchy, uint32_t level)
+{
+    const struct hierarchy_setting *h = &st->hierarchies[hierarchy];
+
+    return level < h->n_levels ? h->levels[level].name : "host";
+}
+
+static void role_asks(const struct demand_role *r, struct resources *ret)
+{
+    *ret = r->each;
+    if (!r->has_cpu && r->has_share)
+        ret->amount[RES_CPU] = r->share_cpu_milli;
+    if (!r->has_memory && r->has_share)
+        ret->amount[RES_MEMORY] = r->share_memory_bytes;
+}
+
+static void describe_asks(const struct state *s, const struct job *j, struct explain *x)
+{
+    const struct demand *d = j->demand;
+    struct str b = {0};
+
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        str_addf(&b, "%s%u pods x %lld %s", r ? " + " : "", d->roles[r].replicas,
+                 (long long)d->roles[r].each.amount[RES_GPUS], model_words(s, &d->roles[r]));
+    if (d->required != IX_NONE)
+        str_addf(&b, ", in one %s", level_name(s->settings, d->hierarchy, d->required));
+    if (d->preferred != IX_NONE && d->pods > 1 && d->preferred != d->required)
+        str_addf(&b, ", prefers one %s", level_name(s->settings, d->hierarchy, d->preferred));
+    (void)str_copy(x->asks, sizeof(x->asks), str_text(&b));
+    str_fini(&b);
+}
+
+/* Limits of the tenant: can never fit, or is full now. */
+static bool say_limit(const struct state *s, const struct job *j, struct explain *x, bool ever)
+{
+    for (uint32_t r = 0; r < j->demand->n_roles; r++) {
+        const struct demand_role *role = &j->demand->roles[r];
+        uint32_t n = role->n_models ? role->n_models : s->settings->n_models;
+        uint32_t at = IX_NONE, model = 0;
+        bool fits = role->each.amount[RES_GPUS] == 0;
+        const struct tenant_setting *t;
+
+        for (uint32_t i = 0; i < n && !fits; i++) {
+            uint32_t m = role->n_models ? role->models[i] : i;
+            uint32_t full = IX_NONE;
+
+            if (m >= s->settings->n_models)
+                continue;
+            fits = ever ? tenant_could_admit(&s->tenants, j->tenant_ix, m, j->demand->gpus, &full)
+                        : tenant_admits(&s->tenants, j->tenant_ix, m, j->demand->gpus, &full);
+            if (!fits) {
+                at = full;
+                model = m;
+            }
+        }
+        if (fits || at == IX_NONE)
+            continue;
+        t = &s->settings->tenants[at];
+        number(x, "needed_gpus", j->demand->gpus);
+        number(x, "limit_gpus", (uint64_t)t->limit.gpus[model]);
+        number(x, "used_gpus", s->tenants.v[at].used[model]);
+        if (ever) {
+            say(x, "ExceedsTenantLimit", "needs %llu %s, limit of %s is %lld: can never run",
+                (unsigned long long)j->demand->gpus, s->settings->models[model].name, t->path,
+                (long long)t->limit.gpus[model]);
+            next_step(x, "ask for less, or have the limit of %s raised", t->path);
+        } else {
+            say(x, "TenantLimit", "%s uses %llu of its limit of %lld %s, this needs %llu", t->path,
+                (unsigned long long)s->tenants.v[at].used[model], (long long)t->limit.gpus[model],
+                s->settings->models[model].name, (unsigned long long)j->demand->gpus);
+            next_step(x, "starts when gangs of %s end; 'queuectl list --tenant %s' shows them",
+                      t->path, t->path);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Why the cluster could never take the role, empty and healthy; NULL: it could. */
+static const char *never_fits(const struct state *s, const struct demand_role *r,
+                              const struct census *k, char *text, size_t size)
+{
+    unsigned gpus = (unsigned)r->each.amount[RES_GPUS];
+    const char *model = model_words(s, r);
+
+    if (k->nodes == 0) {
+        (void)snprintf(text, size, "no node has %u %s, healthy or not", gpus, model);
+        return "NoSuchHardware";
+    }
+    if (k->allowed == 0 && k->selector_out) {
+        (void)snprintf(text, size, "%u nodes have %u %s, none matches the node selector (%.80s)",
+                       k->nodes, gpus, model, k->key ? k->key : "");
+        return "SelectorMismatch";
+    }
+    if (k->allowed == 0) {
+        (void)snprintf(text, size, "%u nodes have %u %s, all carry a taint that is not tolerated "
+                                   "(%.80s)",
+                       k->nodes, gpus, model, k->key ? k->key : "");
+        return "UntoleratedTaint";
+    }
+    if (k->capacity_slots < r->replicas) {
+        (void)snprintf(text, size,
+                       "role %s needs room for %u pods of %u %s, the whole cluster has %llu, "
+                       "healthy or not",
+                       r->name, r->replicas, gpus, model, (unsigned long long)k->capacity_slots);
+        return "NoSuchHardware";
+    }
+    return NULL;
+}
+
+bool explain_hardware(const struct state *s, const struct demand *d, char *text, size_t size)
+{
+    *text = '\0';
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        struct census k;
+        struct resources asks;
+
+        role_asks(&d->roles[r], &asks);
+        census_take(&s->cluster, &d->roles[r], &asks, &k);
+        if (never_fits(s, &d->roles[r], &k, text, size))
+            return false;
+    }
+    return true;
+}
+
+struct end {
+    usec_t at;
+    uint64_t gpus;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct end *x = a, *y = b;
+
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* When enough gangs that hold the role's models have ended at the latest; 0: never by ends alone. */
+static usec_t enough_by(const struct state *s, const struct demand_role *r, uint64_t missing)
+{
+    struct end *ends = xcalloc(s->active.n + 1, sizeof(*ends));
+    usec_t at = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->active.n; i++) {
+        const struct job *j = s->active.v[i];
+
+        ends[n].at = (j->running_at ? j->running_at : j->attempt_at + j->start_timeout_us) +
+                     j->max_runtime_us + j->grace_us;
+        for (uint32_t k = 0; k < j->demand->n_roles && j->charged_gpus; k++)
+            for (uint32_t m = 0; m < s->settings->n_models; m++)
+                if (j->models[k] == m && (r->n_models == 0 || memchr(r->models, (int)m, r->n_models)))
+                    ends[n].gpus += (uint64_t)j->demand->roles[k].replicas *
+                                    (uint64_t)j->demand->roles[k].each.amount[RES_GPUS];
+        n += ends[n].gpus > 0;
+    }
+    qsort(ends, n, sizeof(*ends), by_time);
+    for (size_t i = 0; i < n && !at; i++) {
+        if (ends[i].gpus >= missing)
+            at = ends[i].at;
+        else
+            missing -= ends[i].gpus;
+    }
+    free(ends);
+    return at;
+}
+
+static void say_insufficient(const struct state *s, const struct demand_role *r,
+                             const struct census *k, struct explain *x)
+{
+    uint64_t need = (uint64_t)r->replicas * (uint64_t)r->each.amount[RES_GPUS];
+    usec_t by = enough_by(s, r, need - k->free_gpus);
+    char t[FORMAT_MAX];
+
+    if (by)
+        say(x, "InsufficientGpus", "needs %llu %s, %llu free; enough end by %s at the latest",
+            (unsigned long long)need, model_words(s, r), (unsigned long long)k->free_gpus,
+            format_time(t, by));
+    else
+        say(x, "InsufficientGpus", "needs %llu %s, %llu free", (unsigned long long)need,
+            model_words(s, r), (unsigned long long)k->free_gpus);
+    next_step(x, "starts when enough gangs end; a smaller gang may start earlier");
+}
+
+static bool say_topology(const struct state *s, const struct demand *d, const struct demand_role *r,
+                         const struct resources *asks, struct explain *x)
+{
+    const char *path = NULL;
+    uint64_t best;
+
+    if (d->required == IX_NONE)
+        return false;
+    best = census_best_domain(&s->cluster, r, asks, d->hierarchy, d->required, &path);
+    if (best >= r->replicas)
+        return false;
+    number(x, "best_domain_pods", best);
+    say(x, "TopologyUnavailable", "no %s has room for %u pods of role %s; best is %.80s with %llu",
+        level_name(s->settings, d->hierarchy, d->required), r->replicas, r->name,
+        path ? path : "none", (unsigned long long)best);
+    next_step(x, "with topology.preferred instead of required it would not wait for one %s",
+              level_name(s->settings, d->hierarchy, d->required));
+    return true;
+}
+
+/* What the cluster as it is now lacks for one role; false: the role fits. */
+static bool say_shortage(const struct state *s, const struct demand *d, uint32_t role,
+                         struct explain *x)
+{
+    const struct demand_role *r = &d->roles[role];
+    uint64_t need = (uint64_t)r->replicas * (uint64_t)r->each.amount[RES_GPUS];
+    struct resources asks;
+    struct census k;
+    const char *code;
+    char text[REASON_TEXT_MAX + 1];
+
+    role_asks(r, &asks);
+    census_take(&s->cluster, r, &asks, &k);
+    code = never_fits(s, r, &k, text, sizeof(text));
+    if (code) {
+        say(x, code, "%s", text);
+        next_step(x, "the job waits until such nodes appear; cancel it if they never will");
+        number(x, "nodes", k.nodes);
+        number(x, "capacity_pods", k.capacity_slots);
+        return true;
+    }
+    if (k.all_slots >= r->replicas)
+        return say_topology(s, d, r, &asks, x);
+    number(x, "needed_gpus", need);
+    number(x, "free_gpus", k.free_gpus);
+    number(x, "needed_pods", r->replicas);
+    number(x, "fitting_pods", k.all_slots);
+    if (k.healed_slots >= r->replicas) {
+        say(x, "NodesUnhealthy", "would fit, but %u nodes are unhealthy (%.80s: %s)", k.unhealthy,
+            k.trouble_node, k.trouble ? k.trouble : "?");
+        next_step(x, "'queuectl nodes' shows which; starts when they are back");
+        number(x, "unhealthy_nodes", k.unhealthy);
+    } else if (k.free_gpus < need) {
+        say_insufficient(s, r, &k, x);
+    } else if (k.gpu_slots < r->replicas) {
+        say(x, "NeedsWholeNodes", "%llu %s free, but together only for %llu of %u pods of %lld",
+            (unsigned long long)k.free_gpus, model_words(s, r), (unsigned long long)k.gpu_slots,
+            r->replicas, (long long)asks.amount[RES_GPUS]);
+        next_step(x, "pods with fewer GPUs each would fit now");
+    } else {
+        int dim = k.lacking >= 0 ? k.lacking : RES_CPU;
+
+        say(x, "InsufficientOther", "GPUs fit; %s does not: %lld asked for each pod of role %s",
+            s->cluster.names.name[dim], (long long)asks.amount[dim], r->name);
+        next_step(x, "ask for less %s", s->cluster.names.name[dim]);
+    }
+    if (k.near_node[0])
+        (void)snprintf(x->closest, sizeof(x->closest), "%.100s has %lld of %lld GPUs free",
+                       k.near_node, (long long)k.near_free, (long long)asks.amount[RES_GPUS]);
+    return true;
+}
+
+/* Pending jobs that go before this one: in its tenant, and anywhere. */
+static void count_position(const struct state *s, const struct job *j, struct explain *x)
+{
+    x->position = x->position_overall = 1;
+    for (size_t i = 0; i < s->by_id.n; i++) {
+        const struct job *o = s->by_id.v[i];
+
+        if (o->state != JOB_PENDING || o == j || !order_is_before(o, j))
+            continue;
+        x->position_overall++;
+        x->position += o->tenant_ix == j->tenant_ix;
+    }
+}
+
+static void say_waiting(const struct state *s, const struct job *j, usec_t now, struct explain *x)
+{
+    char d[FORMAT_MAX];
+
+    if (!s->is_cluster_up || !s->is_synced) {
+        say(x, "ClusterUnreachable", "%s",
+            s->cluster_trouble[0] ? s->cluster_trouble : "the node and pod lists are not complete");
+        next_step(x, "the job is stored and starts when the API server answers");
+    } else if (j->tenant_ix == IX_NONE) {
+        say(x, "UnknownTenant", "tenant %s is no longer in the configuration", j->tenant);
+        next_step(x, "have it added again, or cancel and submit under another tenant");
+    } else if (j->demand->has_unknown_level) {
+        say(x, "InvalidLevel", "its topology level is no longer in the configuration");
+        next_step(x, "cancel and submit with a level that 'queuectl topology' shows");
+    } else if (say_limit(s, j, x, true)) {
+        return;
+    } else if (j->not_before > now) {
+        say(x, "BackOff", "attempt %u in %s after: %s", j->attempt + 1,
+            format_duration(d, j->not_before - now), j->reason.text);
+        next_step(x, "'queuectl describe %s' shows what was refused or failed", j->name);
+    } else if (say_limit(s, j, x, false)) {
+        return;
+    } else {
+        for (uint32_t r = 0; r < j->demand->n_roles; r++)
+            if (say_shortage(s, j->demand, r, x))
+                return;
+        if (j->bucket && j->bucket->is_blocked && !order_is_awake(s, j->bucket)) {
+            say(x, "InsufficientGpus", "its roles fit one by one, not together");
+            next_step(x, "starts when more nodes are free");
+        } else if (x->position > 1) {
+            say(x, "Priority", "%u jobs of %s are ahead", x->position - 1, j->tenant);
+            next_step(x, "'queuectl list --tenant %s' shows them", j->tenant);
+        } else {
+            say(x, "NotEvaluated", "submitted %s ago, not looked at yet",
+                format_duration(d, now - j->submitted_at));
+        }
+    }
+}
+
+void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret)
+{
+    *ret = (struct explain){.code = ""};
+    describe_asks(s, j, ret);
+    if (j->state == JOB_PENDING) {
+        count_position(s, j, ret);
+        say_waiting(s, j, now, ret);
+        if (strcmp(ret->code, "TenantLimit") != 0 && strcmp(ret->code, "ExceedsTenantLimit") != 0)
+            (void)snprintf(ret->not_it, sizeof(ret->not_it), "limit of the tenant, priority class");
+    } else if (j->state == JOB_BINDING) {
+        say(ret, "WaitingForBind", "%u of %u pods bound", j->n_bound, j->n_members);
+    } else if (j->state == JOB_STARTING) {
+        say(ret, "WaitingForStart", "%u of %u pods Running", j->n_running + j->n_done, j->n_members);
+        number(ret, "running_pods", j->n_running);
+        number(ret, "pods", j->n_members);
+    }
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* invariant.c - a recount of everything that is kept up to date step by step. */
+#include "core/invariant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/job_life.h"
+#include "core/order.h"
+
+static int broken(struct err *err, const char *what, const char *name)
+{
+    return err_set(err, ERR_INTERNAL, "invariant: %s (%s)", what, name);
+}
+
+static int check_members(const struct job *j, struct err *err)
+{
+    uint32_t bound = 0, running = 0, done = 0, gone = 0;
+
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        switch ((enum member_phase)j->members[i].phase) {
+        case MEMBER_PLACED:
+            break;
+        case MEMBER_RUNNING:
+            running++;
+            bound++;
+            break;
+        case MEMBER_BOUND:
+            bound++;
+            break;
+        case MEMBER_SUCCEEDED:
+        case MEMBER_FAILED:
+            bound++;
+            done++;
+            break;
+        case MEMBER_GONE:
+            gone++;
+            break;
+        }
+    }
+    if (bound != j->n_bound || running != j->n_running || done != j->n_done || gone != j->n_gone)
+        return broken(err, "counts of members are off", j->name);
+    return 0;
+}
+
+static int check_job(const struct state *s, const struct job *j, struct err *err)
+{
+    bool is_active = false;
+
+    for (size_t i = 0; i < s->active.n; i++)
+        is_active |= s->active.v[i] == j;
+    if (is_active != job_state_is_active(j->state))
+        return broken(err, "active list and state differ", j->name);
+    if ((j->bucket != NULL) != (j->state == JOB_PENDING))
+        return broken(err, "bucket and state differ", j->name);
+    if (j->state == JOB_PENDING && (j->n_members || j->charged_gpus))
+        return broken(err, "a pending job holds something", j->name);
+    if (job_state_is_terminal(j->state) && (j->charged_gpus || j->has_service))
+        return broken(err, "a finished job holds something", j->name);
+    if (j->n_members && j->n_members != j->demand->pods)
+        return broken(err, "a partial placement", j->name);
+    if ((j->state == JOB_BINDING || j->state == JOB_STARTING || j->state == JOB_RUNNING) &&
+        j->n_members == 0)
+        return broken(err, "an active job without members", j->name);
+    if ((j->state == JOB_STOPPING) != (j->outcome != 0))
+        return broken(err, "outcome and state differ", j->name);
+    if ((j->state == JOB_BINDING || j->state == JOB_STARTING || j->state == JOB_RUNNING ||
+         job_state_is_terminal(j->state)) &&
+        j->timer_at == 0)
+        return broken(err, "a state without a way out in time", j->name);
+    return check_members(j, err);
+}
+
+/* What all active jobs and counted pods hold, per node. */
+static int check_nodes(const struct state *s, struct err *err)
+{
+    const struct cluster *c = &s->cluster;
+    struct resources *used = xcalloc(c->nodes.n + 1, sizeof(*used));
+    uint32_t *gangs = xcalloc(c->nodes.n + 1, sizeof(*gangs));
+    const struct counted_pod *p;
+    int rc = 0;
+
+    for (size_t i = 0; i < s->active.n; i++) {
+        const struct job *j = s->active.v[i];
+
+        for (uint32_t k = 0; k < j->n_members; k++) {
+            struct resources asks;
+
+            if (j->members[k].phase > MEMBER_RUNNING)
+                continue;
+            state_pod_asks(j, j->members[k].role, &asks);
+            resources_add(&used[j->members[k].node_ix], &asks);
+            gangs[j->members[k].node_ix]++;
+        }
+    }
+    for (p = c->pods; p; p = p->hh.next)
+        resources_add(&used[p->node_ix], &p->asks);
+    for (size_t i = 0; i < c->nodes.n && rc == 0; i++) {
+        const struct node *n = c->nodes.v[i];
+
+        if (!n)
+            rc = gangs[i] ? broken(err, "a member on a forgotten node", "?") : 0;
+        else if (memcmp(&used[i], &n->used, sizeof(used[i])) != 0 || gangs[i] != n->n_gangs)
+            rc = broken(err, "what a node holds differs from the recount", n->name);
+        else if (n->is_counted && n->counted_free != node_free_gpus(n))
+            rc = broken(err, "a node is counted with another number of free GPUs", n->name);
+        else if (n->is_counted != (n->is_usable && n->model < MODELS_MAX))
+            rc = broken(err, "a node is counted that should not be, or not", n->name);
+    }
+    free(used);
+    free(gangs);
+    return rc;
+}
+
+static int check_tenants(const struct state *s, struct err *err)
+{
+    struct tenants t;
+    int rc = 0;
+
+    tenants_init(&t, s->settings);
+    for (size_t i = 0; i < s->by_id.n; i++) {
+        const struct job *j = s->by_id.v[i];
+
+        if (j->tenant_ix == IX_NONE)
+            continue;
+        t.v[j->tenant_ix].pending += j->state == JOB_PENDING;
+        t.v[j->tenant_ix].active += job_state_is_active(j->state);
+        for (uint32_t r = 0; r < j->demand->n_roles && j->charged_gpus; r++)
+            if (j->models[r] != MODELS_MAX)
+                tenant_charge(&t, j->tenant_ix, j->models[r],
+                              (uint64_t)j->demand->roles[r].replicas *
+                                  (uint64_t)j->demand->roles[r].each.amount[RES_GPUS]);
+    }
+    for (uint32_t i = 0; i < s->settings->n_tenants && rc == 0; i++)
+        if (t.v[i].pending != s->tenants.v[i].pending || t.v[i].active != s->tenants.v[i].active ||
+            memcmp(t.v[i].used, s->tenants.v[i].used, sizeof(t.v[i].used)) != 0)
+            rc = broken(err, "charges or counts of a tenant differ from the recount",
+                        s->settings->tenants[i].path);
+    tenants_fini(&t);
+    return rc;
+}
+
+/* Histograms of every domain against a recount from the nodes. */
+static int check_domain(const struct state *s, const struct domain *d, struct err *err)
+{
+    const struct cluster *c = &s->cluster;
+
+    for (uint32_t m = 0; m < MODELS_MAX; m++) {
+        struct free_histogram h = {0};
+
+        for (size_t i = 0; i < c->by_name.n; i++) {
+            const struct node *n = c->nodes.v[c->by_name.v[i]];
+
+            if (!n->is_counted || n->model != m ||
+                topology_domain_at(&c->topology, n, d->hierarchy, d->level) != d->ix)
+                continue;
+            h.nodes++;
+            h.free_gpus += (uint64_t)n->counted_free;
+            h.count[n->counted_free]++;
+        }
+        if (d->by_model[m] ? memcmp(&h, d->by_model[m], sizeof(h)) != 0 : h.nodes != 0)
+            return broken(err, "a histogram differs from the recount", d->path);
+    }
+    return 0;
+}
+
+int state_check(const struct state *s, struct err *err)
+{
+    for (size_t i = 0; i < s->by_id.n; i++) {
+        if (i && s->by_id.v[i]->id.v <= s->by_id.v[i - 1]->id.v)
+            return broken(err, "jobs are out of order", s->by_id.v[i]->name);
+        if (check_job(s, s->by_id.v[i], err))
+            return -1;
+    }
+    for (size_t i = 0; i < s->cluster.topology.domains.n; i++)
+        if (s->cluster.topology.domains.v[i] &&
+            check_domain(s, s->cluster.topology.domains.v[i], err))
+            return -1;
+    if (HASH_CNT(hh, s->jobs) != s->by_id.n || HASH_CNT(hh_name, s->jobs_by_name) != s->by_id.n)
+        return broken(err, "tables of jobs differ in size", "all");
+    return check_nodes(s, err) ? -1 : check_tenants(s, err);
+}
