@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 CONFIG = """# written by a test
 store: {dir: %(where)s/store}
-listen: {rpc: ["ipc://%(where)s/queued.sock"], http: "127.0.0.1:%(http)d"}
+listen: {rpc: ["ipc://%(where)s/queued.sock"]}
 kubernetes: {kubeconfig: %(kubeconfig)s, namespaces: [vision, foundation, infra]}
 levels:
 - name: fabric
@@ -52,14 +52,7 @@ class Daemon:
         self.process = self.record = None
         os.makedirs(self.path("store"), exist_ok=True)
         with open(self.path("queued.yaml"), "w", encoding="utf-8") as f:
-            f.write(
-                CONFIG
-                % {
-                    "where": self.where,
-                    "kubeconfig": os.path.abspath(kubeconfig),
-                    "http": procs.free_port(),
-                }
-            )
+            f.write(CONFIG % {"where": self.where, "kubeconfig": os.path.abspath(kubeconfig)})
 
     def path(self, name):
         return os.path.join(self.where, name)
