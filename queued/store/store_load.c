@@ -15,6 +15,7 @@
 #include "util/vec.h"
 
 #define ANSWER_KEPT_US (ANSWER_KEPT_HOURS * 3600 * USEC_PER_SEC)
+#define KEY_KEPT_US    (KEY_KEPT_DAYS * 86400 * USEC_PER_SEC)
 
 /* A record to be taken out of its table. */
 struct removal {
@@ -129,6 +130,15 @@ static bool load_job(void *arg, struct store_bytes key, struct store_bytes value
 
 /* ---- keys, answers, notes */
 
+/* When to drop a key whose job is not there: its own word, else a while after the last submission
+ * (ids hold milliseconds), as for a job whose record was lost or dropped just before a crash. */
+static usec_t drop_time(const struct loader *l, const struct store_submit_key *k)
+{
+    if (k->drop_at || state_job(l->s, k->job))
+        return k->drop_at;
+    return (usec_t)(l->s->meta.last_id.v >> 12) * USEC_PER_MSEC + KEY_KEPT_US;
+}
+
 static bool load_key(void *arg, struct store_bytes key, struct store_bytes value)
 {
     struct loader *l = arg;
@@ -140,7 +150,7 @@ static bool load_key(void *arg, struct store_bytes key, struct store_bytes value
         return true;
     }
     seen_id(l, k.job);
-    state_load_key(l->s, k.text, k.job, k.digest, k.drop_at);
+    state_load_key(l->s, k.text, k.job, k.digest, drop_time(l, &k));
     l->done.keys++;
     return true;
 }

@@ -12,7 +12,10 @@
 
 #include "store/store_record.h"
 
-enum { ANSWER_KEPT_HOURS = 24 };
+enum {
+    ANSWER_KEPT_HOURS = 24,
+    KEY_KEPT_DAYS = 7, /* after its job's record is gone */
+};
 
 /* A store that is read. Bytes given to fn or returned are valid until the next call. */
 struct store_source {
