@@ -260,6 +260,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     struct node *n = c->nodes.v ? cluster_find(c, fact->name) : NULL;
     bool moved, reshaped;
     struct resources before;
+    int64_t expected_before;
 
     if (!n)
         n = node_create(c, fact->name);
@@ -268,6 +269,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     moved = !n->is_known || !same_labels(n->fact, fact);
     reshaped = moved || !same_taints(n->fact, fact);
     before = n->total;
+    expected_before = n->expected_gpus;
     count_out(c, n);
     if (n->model < MODELS_MAX)
         c->model_gpus[n->model] -= n->total.amount[RES_GPUS];
@@ -285,7 +287,8 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     }
     set_total(c, n);
     n->is_usable = node_trouble(n) == NULL;
-    if (reshaped || memcmp(&before, &n->total, sizeof(before)) != 0)
+    if (reshaped || expected_before != n->expected_gpus ||
+        memcmp(&before, &n->total, sizeof(before)) != 0)
         c->shape_gen++;
     if (n->model < MODELS_MAX)
         c->model_gpus[n->model] += n->total.amount[RES_GPUS];

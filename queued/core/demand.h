@@ -46,6 +46,10 @@ struct demand {
     uint32_t preferred; /* position; IX_NONE: any */
     bool has_unknown_level; /* a level that left the configuration: InvalidLevel, waits */
 
+    /* explain_hardware() of this shape_gen */
+    bool is_hardware_known, has_hardware;
+    uint64_t hardware_gen;
+
     uint32_t n_jobs; /* users; freed at 0 */
     char *key;       /* the content, as text */
     UT_hash_handle hh;

@@ -172,9 +172,8 @@ static const char *never_fits(const struct state *s, const struct demand_role *r
     return NULL;
 }
 
-bool explain_hardware(const struct state *s, const struct demand *d, char *text, size_t size)
+static bool find_hardware(const struct state *s, const struct demand *d, char *text, size_t size)
 {
-    *text = '\0';
     for (uint32_t r = 0; r < d->n_roles; r++) {
         struct census k;
         struct resources asks;
@@ -185,6 +184,17 @@ bool explain_hardware(const struct state *s, const struct demand *d, char *text,
             return false;
     }
     return true;
+}
+
+bool explain_hardware(const struct state *s, struct demand *d, char *text, size_t size)
+{
+    *text = '\0';
+    if (d->is_hardware_known && d->hardware_gen == s->cluster.shape_gen && d->has_hardware)
+        return true;
+    d->has_hardware = find_hardware(s, d, text, size);
+    d->hardware_gen = s->cluster.shape_gen;
+    d->is_hardware_known = true;
+    return d->has_hardware;
 }
 
 struct end {
@@ -318,24 +328,74 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
     return true;
 }
 
-/* Pending jobs that go before this one: in its tenant, and anywhere. */
-static void count_position(const struct state *s, const struct job *j, struct explain *x)
+static int by_order(const void *a, const void *b)
 {
-    x->position = x->position_overall = 1;
-    for (size_t i = 0; i < s->by_id.n; i++) {
-        const struct job *o = s->by_id.v[i];
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
 
-        if (o->state != JOB_PENDING || o == j || !order_is_before(o, j))
-            continue;
-        x->position_overall++;
-        x->position += o->tenant_ix == j->tenant_ix;
-    }
+    return order_is_before(x, y) ? -1 : order_is_before(y, x);
 }
 
-static void say_waiting(const struct state *s, const struct job *j, usec_t now, struct explain *x)
+/* Number all pending jobs: in their tenant, and over all. */
+static void number_all(const struct state *s)
 {
-    char d[FORMAT_MAX];
+    struct positions *p = s->positions;
+    uint32_t *in_tenant;
 
+    if (p->turn == s->turn)
+        return;
+    p->turn = s->turn;
+    p->order.n = 0;
+    for (size_t i = 0; i < s->by_id.n; i++)
+        if (s->by_id.v[i]->state == JOB_PENDING)
+            *vec_push(&p->order) = s->by_id.v[i];
+    if (p->order.n)
+        qsort(p->order.v, p->order.n, sizeof(struct job *), by_order);
+    in_tenant = xcalloc(s->settings->n_tenants + 1, sizeof(*in_tenant));
+    for (size_t i = 0; i < p->order.n; i++) {
+        struct job *j = p->order.v[i];
+        uint32_t t = j->tenant_ix == IX_NONE ? s->settings->n_tenants : j->tenant_ix;
+
+        j->position_overall = (uint32_t)i + 1;
+        j->position = ++in_tenant[t];
+    }
+    free(in_tenant);
+}
+
+/* What holds for every gang of the bucket, once a turn. code "": it fits now. */
+static const struct explain *bucket_verdict(const struct state *s, const struct job *j)
+{
+    struct bucket *b = j->bucket;
+    struct explain *x = b->verdict;
+
+    if (x && b->verdict_turn == s->turn)
+        return x;
+    if (!x)
+        x = b->verdict = xmalloc(sizeof(*x));
+    b->verdict_turn = s->turn;
+    *x = (struct explain){.code = ""};
+    if (say_limit(s, j, x, true) || say_limit(s, j, x, false))
+        return x;
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        if (say_shortage(s, j->demand, r, x))
+            return x;
+    if (b->is_blocked && !order_is_awake(s, b)) {
+        say(x, "InsufficientGpus", "its roles fit one by one, not together");
+        next_step(x, "starts when more nodes are free");
+    }
+    return x;
+}
+
+static unsigned precedence(const char *code)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(codes); i++)
+        if (strcmp(codes[i], code) == 0)
+            return i;
+    return ARRAY_LEN(codes);
+}
+
+/* What holds for this job alone and goes before any verdict of its bucket. */
+static bool say_own(const struct state *s, const struct job *j, struct explain *x)
+{
     if (!s->is_cluster_up || !s->is_synced) {
         say(x, "ClusterUnreachable", "%s",
             s->cluster_trouble[0] ? s->cluster_trouble : "the node and pod lists are not complete");
@@ -346,38 +406,41 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
     } else if (j->demand->has_unknown_level) {
         say(x, "InvalidLevel", "its topology level is no longer in the configuration");
         next_step(x, "cancel and submit with a level that 'queuectl topology' shows");
-    } else if (say_limit(s, j, x, true)) {
+    }
+    return x->code[0] != '\0';
+}
+
+static void say_waiting(const struct state *s, const struct job *j, usec_t now, struct explain *x)
+{
+    const struct explain *verdict;
+    char d[FORMAT_MAX];
+
+    if (say_own(s, j, x))
         return;
-    } else if (j->not_before > now) {
+    verdict = bucket_verdict(s, j);
+    if (j->not_before > now && precedence("BackOff") < precedence(verdict->code)) {
         say(x, "BackOff", "attempt %u in %s after: %s", j->attempt + 1,
             format_duration(d, j->not_before - now), j->reason.text);
         next_step(x, "'queuectl describe %s' shows what was refused or failed", j->name);
-    } else if (say_limit(s, j, x, false)) {
-        return;
+    } else if (verdict->code[0]) {
+        *x = *verdict;
+    } else if (j->position > 1) {
+        say(x, "Priority", "%u jobs of %s are ahead", j->position - 1, j->tenant);
+        next_step(x, "'queuectl list --tenant %s' shows them", j->tenant);
     } else {
-        for (uint32_t r = 0; r < j->demand->n_roles; r++)
-            if (say_shortage(s, j->demand, r, x))
-                return;
-        if (j->bucket && j->bucket->is_blocked && !order_is_awake(s, j->bucket)) {
-            say(x, "InsufficientGpus", "its roles fit one by one, not together");
-            next_step(x, "starts when more nodes are free");
-        } else if (x->position > 1) {
-            say(x, "Priority", "%u jobs of %s are ahead", x->position - 1, j->tenant);
-            next_step(x, "'queuectl list --tenant %s' shows them", j->tenant);
-        } else {
-            say(x, "NotEvaluated", "submitted %s ago, not looked at yet",
-                format_duration(d, now - j->submitted_at));
-        }
+        say(x, "NotEvaluated", "submitted %s ago, not looked at yet",
+            format_duration(d, now - j->submitted_at));
     }
 }
 
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret)
 {
     *ret = (struct explain){.code = ""};
-    describe_asks(s, j, ret);
     if (j->state == JOB_PENDING) {
-        count_position(s, j, ret);
+        number_all(s);
         say_waiting(s, j, now, ret);
+        ret->position = j->position;
+        ret->position_overall = j->position_overall;
         if (strcmp(ret->code, "TenantLimit") != 0 && strcmp(ret->code, "ExceedsTenantLimit") != 0)
             (void)snprintf(ret->not_it, sizeof(ret->not_it), "limit of the tenant, priority class");
     } else if (j->state == JOB_BINDING) {
@@ -387,4 +450,5 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
         number(ret, "running_pods", j->n_running);
         number(ret, "pods", j->n_members);
     }
+    describe_asks(s, j, ret);
 }

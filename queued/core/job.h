@@ -92,6 +92,7 @@ struct job {
     bool is_resumed; /* after a start: its pods were compared with the list */
 
     /* the queue */
+    uint32_t position, position_overall; /* of state->positions->turn */
     struct bucket *bucket;     /* while Pending; NULL otherwise */
     struct job *prev, *next;   /* in the bucket, by age */
     size_t timer_ix;           /* position in state->timers, SIZE_MAX: none */

@@ -65,6 +65,7 @@ void order_remove(struct state *s, struct job *j)
     j->bucket = NULL;
     if (--b->n == 0) {
         HASH_DELETE(hh, s->buckets, b);
+        free(b->verdict);
         free(b);
     }
 }

@@ -28,6 +28,7 @@ struct state *state_create(const struct settings *settings)
     tenants_init(&s->tenants, settings);
     s->meta.next_seq = s->meta.oldest_seq = 1;
     s->turn = 1;
+    s->positions = xcalloc(1, sizeof(*s->positions));
     return s;
 }
 
@@ -40,6 +41,7 @@ static void free_tables(struct state *s)
 
     HASH_ITER (hh, s->buckets, b, next_b) {
         HASH_DELETE(hh, s->buckets, b);
+        free(b->verdict);
         free(b);
     }
     HASH_ITER (hh, s->answers, r, next_r) {
@@ -73,6 +75,8 @@ void state_destroy(struct state *s)
         free(j);
     }
     free_tables(s);
+    vec_fini(&s->positions->order);
+    free(s->positions);
     vec_fini(&s->by_id);
     vec_fini(&s->active);
     vec_fini(&s->timers);

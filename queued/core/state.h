@@ -29,6 +29,8 @@ struct bucket {
     uint64_t seen_shape_gen, seen_released_gen;
     uint64_t seen_freed_gen; /* sum over the models it may use */
     const char *code;        /* explain code of the verdict; NULL: not judged yet */
+    struct explain *verdict; /* in words, of verdict_turn; NULL: nobody has asked */
+    uint64_t verdict_turn;
     UT_hash_handle hh;
     struct bucket_key {
         uint32_t tenant_ix; /* IX_NONE: left the configuration */
@@ -66,6 +68,12 @@ struct submit_key {
     UT_hash_handle hh;
 };
 
+/* The whole order of pending jobs, made when somebody asks, of one turn. */
+struct positions {
+    uint64_t turn;
+    VEC(struct job *) order;
+};
+
 /* What else the store keeps, one record. */
 struct store_meta {
     struct job_id last_id;
@@ -96,6 +104,7 @@ struct state {
     bool is_cluster_up;  /* the API server answers */
     bool is_store_low;
     char cluster_trouble[REASON_TEXT_MAX + 1];
+    struct positions *positions;
     bool is_quiet;       /* the last cycle found nothing and nothing has changed since */
     uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */
     usec_t next_sweep;   /* next look for what is past its time */
