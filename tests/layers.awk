@@ -67,7 +67,7 @@ BEGIN {
     own("^microhttpd\\.h$", "^queued/http/")
     own("^zmq\\.h$", "^queued/rpc/|^queued/loop\\.c$|^client/lib/")
     own("^yaml\\.h$", "^queued/util/yaml[a-z_]*\\.c$")
-    own("^sodium\\.h$", "^queued/(rpc|store)/|^client/")
+    own("^sodium\\.h$", "^queued/(rpc|store|kube)/|^client/")
 }
 
 $1 ~ /^tests\// { next }
