@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_job.c - submit, get, list, cancel, why: messages around client_call().
+ *
+ * A result owns its message and the arena of its views; the public struct comes first in it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "client_job.h"
+#include "client_view.h"
+#include "spec_pack.h"
+#include "spec_yaml.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+struct jobs_box {
+    struct queued_jobs pub;    /* first: freed by its address */
+    ProtobufCMessage *message; /* NULL for a joined one */
+    struct arena arena;
+    struct queued_jobs **parts; /* of a joined one */
+    size_t n_parts;
+};
+
+static struct queued_jobs *wrap_jobs(ProtobufCMessage *message, Queued__V1__Job *const *jobs,
+                                     size_t n, const Queued__V1__ReplyHeader *header)
+{
+    struct jobs_box *box = xcalloc(1, sizeof(*box));
+    struct queued_job *v = arena_alloc(&box->arena, (n + 1) * sizeof(*v));
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = view_job(&box->arena, jobs[i]);
+    box->message = message;
+    box->pub = (struct queued_jobs){n, v, header->as_of_seq};
+    return &box->pub;
+}
+
+/* A box that has no parts, or whose parts are gone. */
+static void free_box(struct jobs_box *box)
+{
+    if (box->message)
+        protobuf_c_message_free_unpacked(box->message, NULL);
+    free(box->parts);
+    arena_fini(&box->arena);
+    free(box);
+}
+
+void queued_jobs_free(struct queued_jobs *jobs)
+{
+    struct jobs_box *box = (struct jobs_box *)jobs;
+
+    if (!box)
+        return;
+    for (size_t i = 0; i < box->n_parts; i++)
+        free_box((struct jobs_box *)box->parts[i]);
+    free_box(box);
+}
+
+struct queued_jobs *jobs_join(struct queued_jobs *const *parts, size_t n)
+{
+    struct jobs_box *box = xcalloc(1, sizeof(*box));
+    struct queued_job *v = arena_alloc(&box->arena, (n + 1) * sizeof(*v));
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = parts[i]->v[0];
+    box->parts = xmemdup(parts, n * sizeof(*parts));
+    box->n_parts = n;
+    box->pub = (struct queued_jobs){n, v, parts[0]->as_of_seq};
+    return &box->pub;
+}
+
+bool queued_state_is_final(const char *state)
+{
+    static const char *const finals[] = {"Succeeded", "Failed",   "Cancelled", "Preempted",
+                                         "Lost",      "TimedOut", "Rejected"};
+
+    for (size_t i = 0; i < ARRAY_LEN(finals); i++)
+        if (strcmp(state, finals[i]) == 0)
+            return true;
+    return false;
+}
+
+static char *text(const char *s)
+{
+    union {
+        const char *in;
+        char *out; /* protobuf-c declares what it only reads as writable */
+    } u = {s};
+
+    return u.out;
+}
+
+static void copy_text(char *dst, size_t size, const char *src)
+{
+    (void)str_copy(dst, size, src ? src : ""); /* the daemon's names fit */
+}
+
+static int submit(struct queued_client *c, Queued__V1__JobSpec *spec,
+                  const struct queued_submit_options *o, struct queued_submitted *ret,
+                  struct err *err)
+{
+    Queued__V1__SubmitRequest request = QUEUED__V1__SUBMIT_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+    Queued__V1__SubmitReply *r;
+
+    request.spec = spec;
+    request.has_dry_run = o && o->is_dry_run;
+    request.dry_run = request.has_dry_run;
+    request.has_require_feasible = o && o->require_feasible;
+    request.require_feasible = request.has_require_feasible;
+    if (client_call(c, QUEUED__V1__METHOD__METHOD_SUBMIT, &request.base, &reply, err))
+        return -1;
+    r = (Queued__V1__SubmitReply *)reply;
+    *ret = (struct queued_submitted){.gpus = r->gpus, .existed = r->existed};
+    copy_text(ret->id, sizeof(ret->id), r->id);
+    copy_text(ret->name, sizeof(ret->name), r->name);
+    copy_text(ret->ns, sizeof(ret->ns), r->namespace_);
+    copy_text(ret->tenant, sizeof(ret->tenant), r->tenant);
+    copy_text(ret->warning, sizeof(ret->warning), r->header->text);
+    protobuf_c_message_free_unpacked(reply, NULL);
+    return 0;
+}
+
+int queued_submit(struct queued_client *c, const struct queued_spec *spec,
+                  const struct queued_submit_options *options, struct queued_submitted *ret,
+                  struct queued_error *error)
+{
+    struct arena arena = {0};
+    Queued__V1__JobSpec *m = NULL;
+    struct err err;
+    int rc = spec_pack(&m, spec, &arena, &err);
+
+    if (rc == 0)
+        rc = submit(c, m, options, ret, &err);
+    arena_fini(&arena);
+    return rc ? client_fail(error, &err) : 0;
+}
+
+int queued_submit_text(struct queued_client *c, const char *job_text, size_t len,
+                       const struct queued_submit_options *options, struct queued_submitted *ret,
+                       struct queued_error *error)
+{
+    struct yaml_doc *doc = NULL;
+    struct spec_file f;
+    struct err err;
+    int rc;
+
+    if (yaml_parse(&doc, "job", job_text, len, &err) || spec_yaml_load(&f, doc, &err))
+        return client_fail(error, &err);
+    if (f.n == 1) {
+        rc = queued_submit(c, &f.specs[0], options, ret, error);
+    } else {
+        (void)err_set(&err, ERR_INVALID, "job: %zu jobs in the text; submit them one by one", f.n);
+        rc = client_fail(error, &err);
+    }
+    spec_file_fini(&f);
+    return rc;
+}
+
+int queued_get(struct queued_client *c, const char *job, struct queued_jobs **ret,
+               struct queued_error *error)
+{
+    Queued__V1__GetRequest request = QUEUED__V1__GET_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+    Queued__V1__GetReply *r;
+    struct err err;
+
+    request.job = text(job);
+    if (client_call(c, QUEUED__V1__METHOD__METHOD_GET, &request.base, &reply, &err))
+        return client_fail(error, &err);
+    r = (Queued__V1__GetReply *)reply;
+    if (!r->job) {
+        protobuf_c_message_free_unpacked(reply, NULL);
+        (void)err_set(&err, ERR_INTERNAL, "the answer for job %.60s holds no job", job);
+        return client_fail(error, &err);
+    }
+    *ret = wrap_jobs(reply, &r->job, 1, r->header);
+    return 0;
+}
+
+struct queued_cursor {
+    size_t len;
+    uint8_t bytes[];
+};
+
+void queued_cursor_free(struct queued_cursor *cursor)
+{
+    free(cursor);
+}
+
+static void move_cursor(struct queued_cursor **cursor, const Queued__V1__ListReply *r)
+{
+    free(*cursor);
+    *cursor = NULL;
+    if (!r->has_page_token || r->page_token.len == 0)
+        return;
+    *cursor = xmalloc(sizeof(**cursor) + r->page_token.len);
+    (*cursor)->len = r->page_token.len;
+    memcpy((*cursor)->bytes, r->page_token.data, r->page_token.len);
+}
+
+int queued_list(struct queued_client *c, const struct queued_filter *filter, uint32_t limit,
+                bool is_full, struct queued_cursor **cursor, struct queued_jobs **ret,
+                struct queued_error *error)
+{
+    Queued__V1__ListRequest request = QUEUED__V1__LIST_REQUEST__INIT;
+    Queued__V1__JobFilter f;
+    ProtobufCMessage *reply = NULL;
+    struct arena arena = {0};
+    Queued__V1__ListReply *r;
+    struct err err;
+    int rc;
+
+    view_filter(&f, filter, &arena);
+    request.filter = &f;
+    request.has_limit = limit > 0;
+    request.limit = limit;
+    request.has_full = is_full;
+    request.full = is_full;
+    request.has_page_token = *cursor != NULL;
+    if (*cursor)
+        request.page_token = (ProtobufCBinaryData){(*cursor)->len, (*cursor)->bytes};
+    rc = client_call(c, QUEUED__V1__METHOD__METHOD_LIST, &request.base, &reply, &err);
+    arena_fini(&arena);
+    if (rc)
+        return client_fail(error, &err);
+    r = (Queued__V1__ListReply *)reply;
+    move_cursor(cursor, r);
+    *ret = wrap_jobs(reply, r->jobs, r->n_jobs, r->header);
+    return 0;
+}
+
+int queued_cancel(struct queued_client *c, const char *job, const char *reason,
+                  struct queued_cancelled *ret, struct queued_error *error)
+{
+    Queued__V1__CancelRequest request = QUEUED__V1__CANCEL_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+    Queued__V1__CancelReply *r;
+    struct err err;
+
+    request.job = text(job);
+    request.reason = text(reason);
+    if (client_call(c, QUEUED__V1__METHOD__METHOD_CANCEL, &request.base, &reply, &err))
+        return client_fail(error, &err);
+    r = (Queued__V1__CancelReply *)reply;
+    *ret = (struct queued_cancelled){0};
+    copy_text(ret->id, sizeof(ret->id), r->id);
+    copy_text(ret->name, sizeof(ret->name), r->name);
+    copy_text(ret->state, sizeof(ret->state), r->state);
+    protobuf_c_message_free_unpacked(reply, NULL);
+    return 0;
+}
+
+struct why_box {
+    struct queued_why pub; /* first: freed by its address */
+    struct queued_job job;
+    ProtobufCMessage *message;
+    struct arena arena;
+};
+
+int queued_why(struct queued_client *c, const char *job, struct queued_why **ret,
+               struct queued_error *error)
+{
+    Queued__V1__WhyRequest request = QUEUED__V1__WHY_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+    struct why_box *box;
+    Queued__V1__WhyReply *r;
+    struct err err;
+
+    request.job = text(job);
+    if (client_call(c, QUEUED__V1__METHOD__METHOD_WHY, &request.base, &reply, &err))
+        return client_fail(error, &err);
+    r = (Queued__V1__WhyReply *)reply;
+    if (!r->job) {
+        protobuf_c_message_free_unpacked(reply, NULL);
+        (void)err_set(&err, ERR_INTERNAL, "the answer for job %.60s holds no job", job);
+        return client_fail(error, &err);
+    }
+    box = xcalloc(1, sizeof(*box));
+    box->message = reply;
+    box->job = view_job(&box->arena, r->job);
+    box->pub = (struct queued_why){
+        .job = &box->job,
+        .asks = r->asks,
+        .now = r->now,
+        .closest = r->closest,
+        .not_it = r->not_it,
+        .next_step = r->next_step,
+        .position_overall = r->position_overall,
+    };
+    *ret = &box->pub;
+    return 0;
+}
+
+void queued_why_free(struct queued_why *why)
+{
+    struct why_box *box = (struct why_box *)why;
+
+    if (!box)
+        return;
+    protobuf_c_message_free_unpacked(box->message, NULL);
+    arena_fini(&box->arena);
+    free(box);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_job.h - what other parts of libqueued need of results with jobs. */
+#ifndef QUEUED_CLIENT_JOB_H
+#define QUEUED_CLIENT_JOB_H
+
+#include <stddef.h>
+
+#include "queued.h"
+
+/* One result of n results of one job each. Takes the parts, not the array. */
+struct queued_jobs *jobs_join(struct queued_jobs *const *parts, size_t n);
+
+#endif
