@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - what must hold in every run: between turns, when an effect is carried out, at rest.
+ *
+ * state_check() knows the daemon's own rules; here its promises are held against the world.
+ */
+#include "sim.h"
+
+#include <stdio.h>
+
+#include "core/explain.h"
+#include "core/invariant.h"
+#include "core/place.h"
+
+enum { DEAR_CHECK_TURNS = 16 };
+
+static int broken(struct sim *s, const char *what, const struct job *j)
+{
+    return err_set(&s->err, ERR_INTERNAL, "%s: job %llx %s, %s, attempt %u (%s)", what,
+                   (unsigned long long)j->id.v, j->name, job_state_name(j->state),
+                   (unsigned)j->attempt, j->reason.code);
+}
+
+/* ---- effects */
+
+static void count_row(struct sim *s, const struct job_note *note)
+{
+    unsigned n;
+    const struct job_fsm_row *rows = job_fsm_rows(&n);
+
+    for (unsigned i = 0; i < n; i++) {
+        bool is_to = rows[i].to == note->to ||
+                     (rows[i].to == JOB_OUTCOME &&
+                      (job_state_is_terminal(note->to) || note->to == JOB_PENDING));
+
+        if (rows[i].from == note->from && rows[i].event == note->event && is_to) {
+            s->rows[i]++;
+            return;
+        }
+    }
+    s->failed = err_set(&s->err, ERR_INTERNAL, "job %s went from %s to %s by %s: no row of the table",
+                        note->job_name, job_state_name(note->from), job_state_name(note->to),
+                        job_event_name(note->event));
+}
+
+static void check_note(struct sim *s, const struct job_note *note)
+{
+    if (s->is_verbose)
+        printf("%lld %s %s -> %s attempt %u: %s %s\n", (long long)note->at, note->job_name,
+               job_state_name(note->from), job_state_name(note->to), (unsigned)note->attempt,
+               note->reason, note->text);
+    sim_note(s, note->seq);
+    sim_note(s, (uint64_t)note->from << 32 | (uint64_t)note->to << 16 | note->attempt);
+    if (note->from)
+        count_row(s, note);
+    if (!job_state_is_terminal(note->to))
+        return;
+    s->n_jobs_ended++;
+    for (size_t i = 0; i < s->client.promises.n; i++)
+        if (s->client.promises.v[i].job.v == note->job.v)
+            s->client.promises.v[i].is_over = true;
+}
+
+static void check_reply(struct sim *s, const struct reply *r)
+{
+    struct spec *spec = NULL;
+    struct err err;
+
+    sim_note(s, r->token << 8 | (uint64_t)r->answer.code);
+    sim_note(s, r->answer.job.v);
+    if (r->answer.code != ERR_OK || r->answer.job.v == 0)
+        return;
+    if (s->inner.read_spec(s->inner.ctx, r->answer.job, &spec, &err))
+        s->failed = err_set(&s->err, ERR_INTERNAL, "answered for job %llx before it was stored: %s",
+                            (unsigned long long)r->answer.job.v, err.text);
+    spec_destroy(spec);
+}
+
+void check_effect(struct sim *s, const struct effect *fx)
+{
+    sim_note(s, (uint64_t)fx->kind << 56 ^ fx->job.v);
+    if (fx->kind == EFFECT_SAVE_EVENT)
+        check_note(s, fx->u.note);
+    else if (fx->kind == EFFECT_REPLY)
+        check_reply(s, fx->u.reply);
+}
+
+/* ---- after each turn */
+
+/* A node that got one of our pods in this turn must have room for all that is on it. */
+static int check_promises_of_nodes(struct sim *s)
+{
+    for (uint32_t ix = 0; ix < s->state->cluster.nodes.n && ix < ARRAY_LEN(s->nodes); ix++) {
+        const struct node *n = cluster_node(&s->state->cluster, ix);
+        struct node_watch *w = &s->nodes[ix];
+        int64_t used = n ? n->used.amount[RES_GPUS] : 0;
+        int64_t total = n ? n->total.amount[RES_GPUS] : 0;
+
+        if (n && s->was_synced && n->n_gangs > w->n_gangs && used > w->used && used > total)
+            return err_set(&s->err, ERR_INTERNAL,
+                           "node %s: %lld of %lld GPUs are promised after a placement", n->name,
+                           (long long)used, (long long)total);
+        *w = (struct node_watch){.n_gangs = n ? n->n_gangs : 0, .used = used, .total = total};
+    }
+    return 0;
+}
+
+/* No state is kept longer than its own limit allows. */
+static int check_times(struct sim *s)
+{
+    for (size_t i = 0; i < s->state->active.n; i++) {
+        const struct job *j = s->state->active.v[i];
+        bool is_early = j->state == JOB_BINDING || j->state == JOB_STARTING;
+
+        if (is_early && s->now > j->attempt_at + j->start_timeout_us)
+            return broken(s, "is past its start timeout", j);
+        if (j->state == JOB_RUNNING && s->now > j->running_at + j->max_runtime_us)
+            return broken(s, "is past its maxRuntime", j);
+    }
+    return 0;
+}
+
+static int check_pods(struct sim *s)
+{
+    const struct world *w = &s->world;
+
+    for (size_t i = 0; i < w->pods.n; i++) {
+        const struct w_pod *p = &w->pods.v[i];
+
+        if (p->is_foreign || p->is_orphan || p->node_ix == IX_NONE || world_pod_is_terminal(p))
+            continue;
+        for (size_t k = 0; k < i; k++) {
+            const struct w_pod *q = &w->pods.v[k];
+
+            if (q->job.v == p->job.v && q->index == p->index && !q->is_orphan &&
+                q->node_ix != IX_NONE && !world_pod_is_terminal(q) &&
+                strcmp(q->role, p->role) == 0)
+                return err_set(&s->err, ERR_INTERNAL, "two live pods of one member: %s and %s",
+                               q->name, p->name);
+        }
+    }
+    return 0;
+}
+
+/* Our own pods alone never ask more of a node than it ever had. */
+static int check_gpus_of_world(struct sim *s)
+{
+    for (uint32_t ix = 0; ix < s->world.n_nodes; ix++) {
+        const struct w_node *n = &s->world.nodes[ix];
+        int64_t ours = world_gpus_used(&s->world, ix, true);
+
+        if (ours > n->gpus_most)
+            return err_set(&s->err, ERR_INTERNAL, "node %s: our pods ask %lld of %lld GPUs",
+                           n->name, (long long)ours, (long long)n->gpus_most);
+    }
+    return 0;
+}
+
+static int check_promises(struct sim *s)
+{
+    for (size_t i = 0; i < s->client.promises.n; i++) {
+        struct promise *p = &s->client.promises.v[i];
+        const struct job *j = p->is_over ? NULL : state_job(s->state, p->job);
+
+        if (p->is_over)
+            continue;
+        if (!j)
+            return err_set(&s->err, ERR_INTERNAL, "job %llx was accepted and is lost",
+                           (unsigned long long)p->job.v);
+        p->is_over = job_state_is_terminal(j->state);
+    }
+    for (size_t i = 0; i < s->state->by_id.n; i++) {
+        const struct job *j = s->state->by_id.v[i];
+        const struct submit_key *k;
+
+        if (!j->submit_key[0])
+            continue;
+        k = state_key(s->state, j->tenant, j->submit_key);
+        if (!k || k->job.v != j->id.v)
+            return broken(s, "its submit key means another job", j);
+    }
+    return 0;
+}
+
+/* Would a sleeper fit? Tries each model for all roles with GPUs. */
+static bool would_fit(const struct sim *s, const struct job *j)
+{
+    const struct demand *d = j->demand;
+    uint8_t models[JOB_ROLES_MAX];
+    struct place_wish wish = {.demand = d, .models = models, .excluded = j->excluded};
+    struct place_result r;
+
+    for (uint32_t m = 0; m < s->settings.n_models; m++) {
+        bool is_wanted = true;
+
+        for (uint32_t i = 0; i < d->n_roles; i++) {
+            const struct demand_role *role = &d->roles[i];
+            bool is_listed = role->n_models == 0;
+
+            models[i] = MODELS_MAX;
+            if (role->each.amount[RES_GPUS] == 0)
+                continue;
+            for (uint32_t k = 0; k < role->n_models; k++)
+                is_listed |= role->models[k] == m;
+            models[i] = (uint8_t)m;
+            is_wanted &= is_listed;
+        }
+        if (!is_wanted || !tenant_admits(&s->state->tenants, j->tenant_ix, m, d->gpus, NULL))
+            continue;
+        if (place_gang(&s->state->cluster, &wish, &r)) {
+            free(r.members);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_sleepers(struct sim *s)
+{
+    if (!s->state->is_synced || !s->state->is_cluster_up || s->wake <= s->now)
+        return 0;
+    for (size_t i = 0; i < s->state->by_id.n; i++) {
+        const struct job *j = s->state->by_id.v[i];
+
+        if (j->state == JOB_PENDING && j->tenant_ix != IX_NONE && j->not_before <= s->now &&
+            would_fit(s, j))
+            return broken(s, "sleeps and would fit", j);
+    }
+    return 0;
+}
+
+int check_turn(struct sim *s)
+{
+    if (state_check(s->state, &s->err))
+        return err_wrap(&s->err, "state_check");
+    if (check_promises_of_nodes(s) || check_times(s))
+        return -1;
+    if (s->n_turns % DEAR_CHECK_TURNS)
+        return 0;
+    sim_note(s, fake_store_hash(s->store));
+    if (check_pods(s) || check_gpus_of_world(s) || check_promises(s))
+        return -1;
+    return check_sleepers(s);
+}
+
+/* ---- at rest */
+
+static int check_pending(struct sim *s, const struct job *j)
+{
+    struct explain why;
+
+    explain_job(s->state, j, s->now, &why);
+    if (!why.code[0] || !why.text[0])
+        return broken(s, "waits without a reason", j);
+    if (strcmp(why.code, "NotEvaluated") == 0)
+        return broken(s, "was never looked at", j);
+    sim_note(s, (uint64_t)(unsigned char)why.code[0] << 8 | (unsigned char)why.code[1]);
+    return 0;
+}
+
+int check_rest(struct sim *s)
+{
+    if (check_turn(s) || check_pods(s) || check_promises(s) || check_sleepers(s))
+        return -1;
+    for (size_t i = 0; i < s->state->by_id.n; i++) {
+        const struct job *j = s->state->by_id.v[i];
+
+        if (job_state_is_terminal(j->state))
+            continue;
+        if (j->state != JOB_PENDING)
+            return broken(s, "has not ended", j);
+        if (check_pending(s, j))
+            return -1;
+    }
+    for (size_t i = 0; i < s->world.pods.n; i++) {
+        const struct w_pod *p = &s->world.pods.v[i];
+
+        if (!p->is_foreign && !world_pod_is_terminal(p))
+            return err_set(&s->err, ERR_INTERNAL, "pod %s still lives", p->name);
+    }
+    for (uint32_t t = 0; t < s->settings.n_tenants; t++)
+        for (uint32_t m = 0; m < MODELS_MAX; m++)
+            if (s->state->tenants.v[t].used[m])
+                return err_set(&s->err, ERR_INTERNAL, "tenant %s is still charged",
+                               s->settings.tenants[t].path);
+    for (size_t i = 0; i < s->state->cluster.nodes.n; i++) {
+        const struct node *n = s->state->cluster.nodes.v[i];
+
+        if (n && (n->n_gangs || n->used.amount[RES_GPUS]))
+            return err_set(&s->err, ERR_INTERNAL, "node %s is still held", n->name);
+    }
+    return 0;
+}
+
+int check_empty(struct sim *s)
+{
+    if (check_rest(s))
+        return -1;
+    if (s->world.pods.n)
+        return err_set(&s->err, ERR_INTERNAL, "pod %s was never removed", s->world.pods.v[0].name);
+    if (s->world.services.n)
+        return err_set(&s->err, ERR_INTERNAL, "service %s is leaked", s->world.services.v[0].name);
+    if (s->state->by_id.n || s->state->demands || s->state->buckets)
+        return err_set(&s->err, ERR_INTERNAL, "%zu job records are never dropped",
+                       s->state->by_id.n);
+    if (s->state->keys || s->state->answers)
+        return err_set(&s->err, ERR_INTERNAL, "keys or answers are never dropped");
+    return 0;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client.c - users that submit, repeat, cancel and remember what they were told. */
+#include "client.h"
+
+#include <stdio.h>
+
+#include "wish.h"
+
+enum { KEYS = 12 };
+
+#define HOUR_US (3600 * USEC_PER_SEC)
+
+void client_init(struct client *c, const struct settings *settings, struct rng *rng,
+                 struct faults *faults)
+{
+    *c = (struct client){.settings = settings, .rng = rng, .faults = faults};
+    c->run = rng_next(rng);
+}
+
+void client_fini(struct client *c)
+{
+    vec_fini(&c->requests);
+    vec_fini(&c->promises);
+}
+
+void client_crash(struct client *c)
+{
+    for (size_t i = 0; i < c->requests.n; i++)
+        c->requests.v[i].token = 0;
+}
+
+static struct request_ref ref_of(struct client *c, struct request *r)
+{
+    struct request_ref ref = {.uid = 1000 + r->number % 3};
+    uint64_t id[2] = {c->run, r->number};
+
+    _Static_assert(sizeof(id) == REQUEST_ID_BYTES, "two words are a request id");
+    memcpy(ref.request_id, id, sizeof(id));
+    r->token = ref.reply_token = ++c->last_token;
+    return ref;
+}
+
+static struct spec *spec_of(const struct client *c, const struct request *r)
+{
+    char key[16];
+
+    (void)snprintf(key, sizeof(key), "key-%u", (unsigned)r->key);
+    return wish_spec(c->settings, r->seed, r->key ? key : NULL);
+}
+
+/* What the door would do: check, refuse bad ones at once. */
+static void send(struct client *c, struct request *r, struct inbox *inbox, usec_t now)
+{
+    struct event ev = {.kind = EV_JOB_SUBMIT};
+    struct spec *spec;
+
+    r->asked_at = now;
+    if (inbox_room(inbox) == 0)
+        return;
+    if (r->is_cancel) {
+        ev.kind = EV_JOB_CANCEL;
+        ev.u.cancel = (struct ev_cancel){.job = r->job, .caller.is_admin = true};
+        ev.u.cancel.ref = ref_of(c, r);
+        (void)inbox_push(inbox, &ev);
+        return;
+    }
+    spec = spec_of(c, r);
+    if (spec_check(spec, c->settings, NULL)) {
+        c->n_bad_specs++;
+        r->code = ERR_REFUSED;
+        r->answered_at = now;
+        spec_destroy(spec);
+        return;
+    }
+    ev.u.submit.ref = ref_of(c, r);
+    ev.u.submit.caller.uid = ev.u.submit.ref.uid;
+    (void)snprintf(ev.u.submit.caller.user, sizeof(ev.u.submit.caller.user), "user%u",
+                   (unsigned)(r->number % 3));
+    ev.u.submit.is_dry_run = r->is_dry_run;
+    ev.u.submit.require_feasible = r->require_feasible;
+    wish_digest(spec, ev.u.submit.digest);
+    ev.u.submit.spec = spec;
+    (void)inbox_push(inbox, &ev);
+}
+
+static struct request *new_request(struct client *c)
+{
+    struct request *r = vec_push(&c->requests);
+
+    r->number = (uint32_t)c->requests.n;
+    r->seed = rng_next(c->rng);
+    return r;
+}
+
+static void submit(struct client *c, struct inbox *inbox, usec_t now)
+{
+    struct request *r = new_request(c);
+
+    if (rng_one_in(c->rng, 4)) {
+        r->key = 1 + rng_below(c->rng, KEYS);
+        /* mostly one job a key; now and then another one under the same key */
+        if (fault_hits(c->faults, FAULT_CLIENT_KEY_CONFLICT, 1500)) {
+            r->seed = c->run + r->key + 1000;
+        } else {
+            r->seed = c->run + r->key;
+            c->faults->count[FAULT_CLIENT_SAME_KEY]++;
+        }
+    }
+    r->is_dry_run = rng_one_in(c->rng, 20);
+    r->require_feasible = rng_one_in(c->rng, 20);
+    send(c, r, inbox, now);
+}
+
+void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job_id job)
+{
+    struct request *r = new_request(c);
+
+    r->is_cancel = true;
+    r->job = job;
+    send(c, r, inbox, now);
+}
+
+static void cancel(struct client *c, struct inbox *inbox, usec_t now)
+{
+    struct job_id job = {now > 0 ? (uint64_t)now : 1}; /* no such job */
+
+    if (c->promises.n && !rng_one_in(c->rng, 10)) {
+        uint32_t back = rng_below(c->rng, c->promises.n < 12 ? (uint32_t)c->promises.n : 12);
+
+        job = c->promises.v[c->promises.n - 1 - back].job;
+    }
+    client_cancel(c, inbox, now, job);
+}
+
+static void repeat(struct client *c, struct inbox *inbox, usec_t now)
+{
+    struct request *r;
+    uint32_t back;
+
+    if (c->requests.n == 0)
+        return;
+    back = rng_below(c->rng, c->requests.n < 20 ? (uint32_t)c->requests.n : 20);
+    r = &c->requests.v[c->requests.n - 1 - back];
+    if (fault_hits(c->faults, FAULT_CLIENT_REPEATS, 10000))
+        send(c, r, inbox, now);
+}
+
+void client_step(struct client *c, struct inbox *inbox, usec_t now)
+{
+    uint32_t what = rng_below(c->rng, 100);
+
+    if (what < 14)
+        submit(c, inbox, now);
+    else if (what < 18)
+        cancel(c, inbox, now);
+    else if (what < 22)
+        repeat(c, inbox, now);
+}
+
+static struct promise *find_promise(const struct client *c, struct job_id job)
+{
+    for (size_t i = c->promises.n; i-- > 0;)
+        if (c->promises.v[i].job.v == job.v)
+            return &c->promises.v[i];
+    return NULL;
+}
+
+/* The same key in the same tenant must always mean one job, as long as keys are kept. */
+static int check_key(const struct client *c, const struct promise *p, struct err *err)
+{
+    for (size_t i = 0; p->key && i < c->promises.n; i++) {
+        const struct promise *q = &c->promises.v[i];
+
+        if (q->key == p->key && q->job.v != p->job.v && strcmp(q->tenant, p->tenant) == 0 &&
+            p->at - q->at < 7 * 24 * HOUR_US)
+            return err_set(err, ERR_INTERNAL, "key %u of %s: two jobs, %llx and %llx",
+                           (unsigned)p->key, p->tenant, (unsigned long long)q->job.v,
+                           (unsigned long long)p->job.v);
+    }
+    return 0;
+}
+
+static int note_promise(struct client *c, const struct request *r, struct job_id job, usec_t now,
+                        struct err *err)
+{
+    struct promise *p = find_promise(c, job);
+    struct spec *spec;
+
+    if (p)
+        return 0;
+    p = vec_push(&c->promises);
+    p->job = job;
+    p->key = r->key;
+    p->seed = r->seed;
+    p->at = now;
+    spec = spec_of(c, r);
+    (void)snprintf(p->tenant, sizeof(p->tenant), "%s", spec->tenant);
+    spec_destroy(spec);
+    return check_key(c, p, err);
+}
+
+int client_answer(struct client *c, const struct reply *reply, usec_t now, struct err *err)
+{
+    const struct answer *a = &reply->answer;
+    struct request *r = NULL;
+
+    for (size_t i = c->requests.n; i-- > 0 && !r;)
+        if (c->requests.v[i].token == reply->token)
+            r = &c->requests.v[i];
+    if (!r)
+        return 0; /* of a try that was given up */
+    r->token = 0;
+    if (a->code == ERR_CONFLICT)
+        c->n_conflicts++;
+    else if (a->code != ERR_OK)
+        c->n_refused++;
+    else if (a->is_again)
+        c->n_again++;
+    else
+        c->n_accepted++;
+    if (a->code == ERR_OK && !r->is_cancel && !r->is_dry_run) {
+        if (a->job.v == 0)
+            return err_set(err, ERR_INTERNAL, "request %u: accepted without a job", r->number);
+        if (r->answered_at && r->code == ERR_OK && r->job.v != a->job.v &&
+            now - r->answered_at < 24 * HOUR_US)
+            return err_set(err, ERR_INTERNAL, "request %u: first job %llx, then %llx", r->number,
+                           (unsigned long long)r->job.v, (unsigned long long)a->job.v);
+        r->job = a->job;
+        if (note_promise(c, r, a->job, now, err))
+            return -1;
+    }
+    r->answered_at = now;
+    r->code = a->code;
+    return 0;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machine.c - the daemon's parts around the real engine: boot, turn, effects, crash.
+ *
+ * Plays daemon.c: effects are carried out in order after the commit, from the present state.
+ */
+#include "sim.h"
+
+#include <stdio.h>
+
+#include "gang.h"
+
+#include "wish.h"
+
+void sim_note(struct sim *s, uint64_t x)
+{
+    s->hash = (s->hash ^ x) * UINT64_C(0x9fb21c651e98df25);
+    s->hash ^= s->hash >> 29;
+}
+
+static usec_t clock_now(void *ctx)
+{
+    return ((struct sim *)ctx)->now;
+}
+
+/* ---- the store that can fail */
+
+static int commit_begin(void *ctx, const struct state *state, const struct effects *fx,
+                        struct err *err)
+{
+    struct sim *s = ctx;
+
+    if (s->fail_commit == 1)
+        return err_set(err, ERR_INTERNAL, "simulated: died before the commit");
+    if (s->inner.commit_begin(s->inner.ctx, state, fx, err)) {
+        s->failed = -1;
+        return err_set(&s->err, ERR_INTERNAL, "commit: %s", err->text);
+    }
+    if (s->fail_commit == 2)
+        return err_set(err, ERR_INTERNAL, "simulated: died after the commit");
+    return 0;
+}
+
+static bool is_acked(void *ctx)
+{
+    struct sim *s = ctx;
+
+    return s->inner.is_acked(s->inner.ctx);
+}
+
+/* ---- effects */
+
+static void run_gang(struct sim *s, const struct effect *fx, bool is_stop)
+{
+    struct cluster_port port = fake_cluster_port(s->cluster);
+    const struct job *j = state_job(s->state, fx->job);
+    struct spec *spec = NULL;
+    struct gang g;
+
+    if (!j)
+        return;
+    if (!is_stop && s->inner.read_spec(s->inner.ctx, fx->job, &spec, &s->err)) {
+        s->failed = err_wrap(&s->err, "spec of a gang that starts");
+        return;
+    }
+    gang_init(&g, s->state, j, spec, is_stop);
+    if (is_stop) {
+        g.has_service = fx->u.with_service;
+        port.gang_stop(port.ctx, &g);
+    } else {
+        port.gang_start(port.ctx, &g);
+    }
+    gang_fini(&g);
+    spec_destroy(spec);
+}
+
+static void run_effect(struct sim *s, const struct effect *fx)
+{
+    struct cluster_port port = fake_cluster_port(s->cluster);
+
+    check_effect(s, fx);
+    switch (fx->kind) {
+    case EFFECT_REPLY:
+        if (client_answer(&s->client, fx->u.reply, s->now, &s->err))
+            s->failed = -1;
+        break;
+    case EFFECT_GANG_START:
+        run_gang(s, fx, false);
+        break;
+    case EFFECT_GANG_STOP:
+        run_gang(s, fx, true);
+        break;
+    case EFFECT_POD_DELETE:
+        port.pod_delete(port.ctx, fx->u.pod->ns, fx->u.pod->name, fx->u.pod->uid);
+        break;
+    case EFFECT_SAVE_JOB:
+    case EFFECT_SAVE_SPEC:
+    case EFFECT_SAVE_KEY:
+    case EFFECT_SAVE_REQUEST:
+    case EFFECT_SAVE_EVENT:
+    case EFFECT_SAVE_ATTEMPT:
+    case EFFECT_DROP_JOB:
+    case EFFECT_DROP_KEY:
+    case EFFECT_DROP_REQUEST:
+    case EFFECT_DROP_EVENTS:
+    case EFFECT_KINDS:
+        break;
+    }
+}
+
+static void run_effects(void *ctx, const struct effects *list)
+{
+    struct sim *s = ctx;
+
+    for (size_t i = 0; i < list->list.n && !s->failed; i++) {
+        if (s->crash_at_effect >= 0 && (int64_t)i >= s->crash_at_effect) {
+            s->is_broken_off = true;
+            return;
+        }
+        run_effect(s, &list->list.v[i]);
+    }
+}
+
+/* ---- boot and crash */
+
+static void boot(struct sim *s)
+{
+    s->n_starts++;
+    s->state = state_create(&s->settings);
+    s->inbox = inbox_create(SIM_INBOX_MAX);
+    s->engine = (struct engine){
+        .state = s->state,
+        .inbox = s->inbox,
+        .clock = {.ctx = s, .now = clock_now},
+        .store = s->inner,
+        .out = {.ctx = s, .run = run_effects},
+    };
+    s->engine.store.ctx = s;
+    s->engine.store.commit_begin = commit_begin;
+    s->engine.store.is_acked = is_acked;
+    s->crash_at_effect = -1;
+    s->is_broken_off = false;
+    s->fail_commit = 0;
+    s->was_synced = false;
+    s->wake = 0;
+    memset(s->nodes, 0, sizeof(s->nodes));
+    if (s->inner.load(s->inner.ctx, s->state, &s->err))
+        s->failed = err_wrap(&s->err, "load");
+    s->cluster = fake_cluster_create(&s->world, s->inbox);
+}
+
+static void shut(struct sim *s, bool is_crash)
+{
+    fake_cluster_destroy(s->cluster, is_crash);
+    engine_fini(&s->engine);
+    inbox_destroy(s->inbox);
+    state_destroy(s->state);
+    client_crash(&s->client);
+}
+
+void sim_crash(struct sim *s, enum fault_kind kind)
+{
+    if (s->is_verbose)
+        printf("%lld crash %s\n", (long long)s->now, fault_name(kind));
+    s->faults.count[kind]++;
+    sim_note(s, kind);
+    shut(s, true);
+    fake_store_crash(s->store);
+    boot(s);
+}
+
+void sim_init(struct sim *s, uint64_t seed)
+{
+    *s = (struct sim){.seed = seed, .rng = {seed}};
+    s->faults = (struct faults){.rng = &s->rng, .is_on = true};
+    s->now = INT64_C(1790000000) * USEC_PER_SEC + rng_between(&s->rng, 0, 1000000);
+    site_init(&s->settings);
+    world_init(&s->world, &s->settings, &s->rng, &s->faults);
+    s->world.now = s->now;
+    client_init(&s->client, &s->settings, &s->rng, &s->faults);
+    s->store = fake_store_create(seed);
+    s->inner = fake_store_port(s->store);
+    boot(s);
+}
+
+void sim_fini(struct sim *s)
+{
+    shut(s, false);
+    fake_store_destroy(s->store);
+    client_fini(&s->client);
+    world_fini(&s->world);
+    site_fini(&s->settings);
+}
+
+/* ---- a turn */
+
+/* Where will this turn die, if it does? */
+static enum fault_kind plan_crash(struct sim *s)
+{
+    uint32_t dice = s->faults.is_on ? rng_below(&s->rng, 1000) : 999;
+
+    s->fail_commit = 0;
+    s->crash_at_effect = -1;
+    if (dice < 4) {
+        s->fail_commit = 1;
+        return FAULT_CRASH_BEFORE_COMMIT;
+    }
+    if (dice < 8) {
+        s->fail_commit = 2;
+        return FAULT_CRASH_COMMIT_UNKNOWN;
+    }
+    if (dice < 12) {
+        s->crash_at_effect = 0;
+        return FAULT_CRASH_AFTER_COMMIT;
+    }
+    if (dice < 20) {
+        s->crash_at_effect = rng_below(&s->rng, 12);
+        return FAULT_CRASH_AMID_EFFECTS;
+    }
+    if (dice < 23 || (!s->was_synced && dice < 60))
+        return FAULT_CRASH_IDLE;
+    return FAULT_KINDS;
+}
+
+/* Other addresses in each process: nothing may depend on them. */
+static void shuffle_memory(struct sim *s)
+{
+    void *kept[8];
+    uint32_t n = rng_below(&s->junk, 8);
+
+    for (uint32_t i = 0; i < n; i++)
+        kept[i] = xmalloc(1 + rng_below(&s->junk, 600));
+    for (uint32_t i = 0; i < n; i++)
+        if (!rng_one_in(&s->junk, 64)) /* a few stay, so that the heap moves on */
+            free(kept[i]);
+}
+
+int sim_turn(struct sim *s)
+{
+    bool is_idle = inbox_count(s->inbox) == 0 && s->now < s->wake;
+    enum fault_kind crash = plan_crash(s);
+    struct err err;
+    int rc;
+
+    if (s->is_junk)
+        shuffle_memory(s);
+    s->n_turns++;
+    rc = engine_turn(&s->engine, &s->wake, &err);
+    if (s->failed)
+        return -1;
+    if (rc) {
+        if (!s->fail_commit)
+            return err_set(&s->err, ERR_INTERNAL, "turn failed: %s", err.text);
+        sim_crash(s, crash);
+        return s->failed;
+    }
+    if (is_idle && s->engine.effects.list.n)
+        return err_set(&s->err, ERR_INTERNAL, "a turn before its wake-up did %s",
+                       effect_name(s->engine.effects.list.v[0].kind));
+    s->n_effects += s->engine.effects.list.n;
+    engine_acked(&s->engine);
+    if (s->failed)
+        return -1;
+    if (s->is_broken_off || crash == FAULT_CRASH_IDLE) {
+        sim_crash(s, s->is_broken_off || s->was_synced ? crash : FAULT_CRASH_AT_START);
+        return s->failed;
+    }
+    rc = check_turn(s);
+    s->was_synced |= s->state->is_synced;
+    return rc;
+}

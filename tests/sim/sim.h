@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim.h - one simulated site with the real engine in it, driven by one seed.
+ *
+ * machine.c boots, turns and crashes the daemon's parts; check.c says what must hold; sim.c runs
+ * seeds and prints tables. World, users, store and clock outlive a crash, the rest does not.
+ */
+#ifndef QUEUED_SIM_SIM_H
+#define QUEUED_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/job_fsm.h"
+#include "core/settings.h"
+#include "engine.h"
+
+#include "../fake/fake_cluster.h"
+#include "../fake/fake_store.h"
+#include "client.h"
+#include "fault.h"
+#include "rng.h"
+#include "world.h"
+
+enum { FSM_ROWS_MAX = 64, SIM_INBOX_MAX = 512 };
+
+/* GPUs that were held on a node after the last turn, to see who promised more. */
+struct node_watch {
+    uint32_t n_gangs;
+    int64_t used, total;
+};
+
+struct sim {
+    uint64_t seed;
+    bool is_verbose;
+    bool is_junk; /* shuffle allocations from a seed of the process */
+    struct rng junk;
+    struct rng rng;
+    struct faults faults;
+    struct settings settings;
+    struct world world;
+    struct client client;
+    struct fake_store *store;
+    struct store_port inner; /* the store's own; the engine sees one that can fail */
+    usec_t now;
+    usec_t wake; /* as the last turn said */
+
+    /* the daemon: gone after a crash */
+    struct state *state;
+    struct inbox *inbox;
+    struct fake_cluster *cluster;
+    struct engine engine;
+    bool was_synced;
+    int64_t crash_at_effect; /* this effect and those after it are not carried out; -1 all are */
+    bool is_broken_off;      /* it came to that */
+    int fail_commit;         /* 0 no, 1 before it is stored, 2 after */
+
+    struct node_watch nodes[256]; /* by node_ix, of this life */
+    uint64_t n_turns, n_starts, n_effects, n_jobs_ended;
+    uint64_t rows[FSM_ROWS_MAX]; /* transitions seen, by row of the table */
+    uint64_t hash;               /* of every effect and every stored byte: the decision log */
+    int failed;                  /* a rule was broken while effects ran */
+    struct err err;
+};
+
+void sim_init(struct sim *s, uint64_t seed);
+void sim_fini(struct sim *s);
+/* One turn at s->now with what the inbox has. -1: a rule is broken (s->err). */
+int sim_turn(struct sim *s);
+/* Lose everything that is not stored, and start again. */
+void sim_crash(struct sim *s, enum fault_kind kind);
+/* Faults stop, time runs on until nothing more happens; checks that all came to an end. */
+int sim_finish(struct sim *s);
+/* Fold a number into the decision log. */
+void sim_note(struct sim *s, uint64_t x);
+/* When something is due by the world, the adapter or the daemon. */
+usec_t sim_next(const struct sim *s);
+
+/* check.c: what must hold after each turn, and at the end. */
+int check_turn(struct sim *s);
+int check_rest(struct sim *s);
+int check_empty(struct sim *s);
+/* An effect is carried out: may it be? Counts transitions. */
+void check_effect(struct sim *s, const struct effect *fx);
+
+#endif

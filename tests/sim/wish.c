@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wish.c - the simulated site, and random jobs for it. */
+#include "wish.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/mem.h"
+
+#include "rng.h"
+
+enum { H100, H200, A100 };
+
+static struct tenant_setting *add_tenant(struct settings *s, const char *path, uint32_t parent)
+{
+    struct tenant_setting *t = &s->tenants[s->n_tenants++];
+
+    *t = (struct tenant_setting){.parent = parent, .weight = 1};
+    (void)snprintf(t->path, sizeof(t->path), "%s", path);
+    if (parent == IX_NONE) {
+        t->n_namespaces = 1;
+        (void)snprintf(t->namespaces[0], sizeof(t->namespaces[0]), "%s", path);
+    }
+    t->n_tolerations = 1;
+    (void)snprintf(t->tolerations[0], sizeof(t->tolerations[0]), "dedicated");
+    for (uint32_t m = 0; m < MODELS_MAX; m++)
+        t->quota.gpus[m] = t->limit.gpus[m] = -1;
+    return t;
+}
+
+void site_init(struct settings *s)
+{
+    struct hierarchy_setting *h;
+    struct tenant_setting *t;
+
+    settings_defaults(s);
+    /* block and rack are enough: the labels of the nodes have no zone */
+    h = &s->hierarchies[0];
+    memmove(&h->levels[0], &h->levels[1], 2 * sizeof(h->levels[0]));
+    h->n_levels = 2;
+    s->tenants = xcalloc(6, sizeof(*s->tenants));
+    t = add_tenant(s, "alpha", IX_NONE);
+    t->quota.gpus[H100] = 24;
+    t->limit.gpus[H100] = 64;
+    t = add_tenant(s, "alpha/one", 0);
+    t->weight = 3;
+    t = add_tenant(s, "alpha/two", 0);
+    t->limit.gpus[H100] = 16;
+    t = add_tenant(s, "beta", IX_NONE);
+    t->quota.gpus[H100] = 8;
+    t->max_runtime_us = 3600 * USEC_PER_SEC;
+    t = add_tenant(s, "gamma", IX_NONE);
+    t->limit.gpus[H100] = 8;
+    t->limit.gpus[H200] = 4;
+    t->max_pending = 5;
+    t = add_tenant(s, "idle", IX_NONE);
+    t->weight = 0;
+}
+
+void site_fini(struct settings *s)
+{
+    free(s->tenants);
+    s->tenants = NULL;
+}
+
+static void some_models(struct spec *s, struct spec_role *r, struct rng *g)
+{
+    static const char *const names[] = {"H100", "H200", "A100"};
+    uint32_t first = rng_one_in(g, 20) ? A100 : rng_below(g, 2);
+
+    if (rng_one_in(g, 2))
+        return;
+    r->gpu_models.v = arena_alloc(&s->arena, 2 * sizeof(*r->gpu_models.v));
+    r->gpu_models.v[r->gpu_models.n++] = names[first];
+    if (rng_one_in(g, 4))
+        r->gpu_models.v[r->gpu_models.n++] = names[(first + 1) % 2];
+}
+
+static void some_placement(struct spec *s, struct spec_role *r, struct rng *g)
+{
+    if (rng_one_in(g, 8)) {
+        r->n_tolerations = 1;
+        r->tolerations = arena_alloc(&s->arena, sizeof(*r->tolerations));
+        r->tolerations[0] = (struct spec_toleration){.key = "dedicated", .exists = true};
+    }
+    if (rng_one_in(g, 16)) {
+        r->node_selector.n = 1;
+        r->node_selector.v = arena_alloc(&s->arena, sizeof(*r->node_selector.v));
+        r->node_selector.v[0].key = "gang.queued/block";
+        r->node_selector.v[0].value = rng_one_in(g, 4) ? "nowhere" : "b0";
+    }
+}
+
+static void some_role(struct spec *s, struct spec_role *r, uint32_t ix, struct rng *g)
+{
+    static const uint32_t gpus[] = {1, 1, 2, 2, 4, 8, 8, 3, 9};
+    static const char *const names[] = {"worker", "ps", "data"};
+
+    *r = (struct spec_role){.name = names[ix], .image = "registry.example/train:1"};
+    r->cpu_milli = r->memory_bytes = r->shm_bytes = -1;
+    r->replicas = 1 + rng_below(g, rng_one_in(g, 4) ? 16 : 4);
+    if (ix == 0 ? !rng_one_in(g, 8) : rng_one_in(g, 3)) {
+        r->gpus = gpus[rng_below(g, ARRAY_LEN(gpus) - (rng_one_in(g, 6) ? 0 : 1))];
+        some_models(s, r, g);
+    }
+    if (rng_one_in(g, 3)) {
+        r->cpu_milli = rng_between(g, 1, 60) * 1000;
+        r->memory_bytes = rng_between(g, 1, 400) << 30;
+    }
+    some_placement(s, r, g);
+}
+
+static void some_topology(struct spec *s, struct rng *g)
+{
+    static const char *const levels[] = {"host", "rack", "block"};
+
+    if (rng_one_in(g, 3))
+        s->topology_required = levels[rng_below(g, 3)];
+    if (rng_one_in(g, 3))
+        s->topology_preferred = rng_one_in(g, 3) ? "any" : levels[rng_below(g, 3)];
+    if (rng_one_in(g, 100))
+        s->topology_required = "galaxy";
+}
+
+static void some_times(struct spec *s, struct rng *g)
+{
+    static const int64_t runtimes[] = {30, 120, 600, 3600, 36000};
+
+    if (!rng_one_in(g, 3))
+        s->max_runtime_us = runtimes[rng_below(g, ARRAY_LEN(runtimes))] * USEC_PER_SEC;
+    if (rng_one_in(g, 6))
+        s->max_queue_us = rng_between(g, 5, 600) * USEC_PER_SEC;
+    if (rng_one_in(g, 2))
+        s->start_timeout_us = rng_between(g, 20, 300) * USEC_PER_SEC;
+    s->checkpoint_grace_us = rng_between(g, 0, 120) * USEC_PER_SEC;
+    s->max_restarts = rng_below(g, 4);
+}
+
+struct spec *wish_spec(const struct settings *settings, uint64_t seed, const char *submit_key)
+{
+    static const char *const tenants[] = {"alpha",     "alpha/one", "alpha/one", "alpha/two",
+                                          "beta",      "beta",      "gamma",     "idle"};
+    struct spec *s = spec_create();
+    struct rng g = {seed};
+
+    (void)settings;
+    s->name = rng_one_in(&g, 2) ? "train" : "fine-tune-with-a-name-of-forty-character";
+    s->tenant = rng_one_in(&g, 60) ? "nobody" : tenants[rng_below(&g, ARRAY_LEN(tenants))];
+    if (submit_key)
+        s->submit_key = arena_strdup(&s->arena, submit_key);
+    if (rng_one_in(&g, 3))
+        s->priority_class = rng_one_in(&g, 10) ? "urgent" : "low";
+    some_times(s, &g);
+    some_topology(s, &g);
+    s->n_roles = rng_one_in(&g, 4) ? 1 + rng_below(&g, 3) : 1;
+    s->roles = arena_alloc(&s->arena, s->n_roles * sizeof(*s->roles));
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        some_role(s, &s->roles[i], i, &g);
+    return s;
+}
+
+static void sink(void *ctx, const void *p, size_t len)
+{
+    uint64_t *h = ctx;
+    const unsigned char *b = p;
+
+    for (size_t i = 0; i < len; i++)
+        *h = (*h ^ b[i]) * UINT64_C(0x100000001b3);
+}
+
+void wish_digest(const struct spec *s, uint8_t ret[SPEC_DIGEST_BYTES])
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    struct rng g;
+
+    spec_feed(s, sink, &h);
+    g = (struct rng){h};
+    for (int i = 0; i < SPEC_DIGEST_BYTES; i++)
+        ret[i] = (uint8_t)rng_next(&g);
+}

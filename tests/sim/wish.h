@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wish.h - the site of a simulation and the jobs that its users want, made from seeds.
+ *
+ * The same seed gives the same job, so a request can be repeated without keeping its spec.
+ */
+#ifndef QUEUED_SIM_WISH_H
+#define QUEUED_SIM_WISH_H
+
+#include "core/settings.h"
+#include "core/spec.h"
+
+/* Tenants, levels, models of the simulated site. site_fini() frees what it owns. */
+void site_init(struct settings *s);
+void site_fini(struct settings *s);
+
+/* A job; not yet checked, some are bad. submit_key NULL: none. */
+struct spec *wish_spec(const struct settings *s, uint64_t seed, const char *submit_key);
+/* Its digest: not cryptographic, only equal for equal specs. */
+void wish_digest(const struct spec *s, uint8_t ret[SPEC_DIGEST_BYTES]);
+
+#endif
