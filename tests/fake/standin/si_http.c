@@ -224,6 +224,7 @@ uint64_t http_wake_delayed(struct standin *s, uint64_t now_us)
         }
         *at = req->next_delayed;
         req->is_suspended = false;
+        s->has_resumed = true;
         MHD_resume_connection(req->connection);
     }
     return next_us;

@@ -231,6 +231,7 @@ static void resume(struct watch *w)
 {
     if (w->is_suspended) {
         w->is_suspended = false;
+        w->s->has_resumed = true;
         MHD_resume_connection(w->connection);
     }
 }

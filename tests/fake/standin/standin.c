@@ -235,7 +235,18 @@ static uint64_t run_timers(struct standin *s, uint64_t now_us)
     if (MHD_get_timeout(s->daemon, &library_ms) == MHD_YES) {
         next_us = smaller(next_us, now_us + library_ms * 1000);
     }
+    if (s->has_resumed) {
+        s->has_resumed = false;
+        return now_us;
+    }
     return next_us;
+}
+
+static void flush_audit(struct standin *s)
+{
+    if (s->audit != NULL) {
+        (void)fflush(s->audit); /* a full disk shows in the test that reads it */
+    }
 }
 
 static void loop(struct standin *s)
@@ -249,15 +260,14 @@ static void loop(struct standin *s)
     while (!is_stopping) {
         uint64_t now_us = clock_mono_us();
         uint64_t next_us = run_timers(s, now_us);
+        flush_audit(s); /* before a client can see what the kubelets did */
         uint64_t wait_us = next_us > now_us ? smaller(next_us - now_us, 60000000) : 0;
         struct timespec wait = {.tv_sec = (time_t)(wait_us / 1000000),
                                 .tv_nsec = (long)(wait_us % 1000000) * 1000};
         struct pollfd fd = {.fd = http_fd(s), .events = POLLIN};
         (void)ppoll(&fd, 1, &wait, &unblocked); /* a signal is seen by the flag */
         http_run(s);
-        if (s->audit != NULL) {
-            (void)fflush(s->audit); /* a full disk shows in the test that reads it */
-        }
+        flush_audit(s);
     }
 }
 
