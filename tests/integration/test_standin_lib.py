@@ -4,11 +4,11 @@
 Holds no tests. The program is $STANDIN, or build/tests/standin. Every server runs in a temporary
 directory of its own and is stopped at the end of the test that started it.
 """
+import concurrent.futures
 import http.client
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -203,15 +203,29 @@ class Case(unittest.TestCase):
         return wait_for(lambda: self.get_pod(name).get("status", {}).get("phase") == phase)
 
 
+def run_class(case):
+    """Run one class of tests; returns its result."""
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
+    return result
+
+
 def main(*modules):
-    """Run the tests of the modules; the last line is "N passed, N failed"."""
-    suite = unittest.TestSuite()
-    for module in modules:
-        suite.addTests(unittest.defaultTestLoader.loadTestsFromModule(module))
-    result = unittest.TextTestRunner(verbosity=int(os.environ.get("V", "1"))).run(suite)
+    """Run the tests of the modules, several classes at a time since they mostly wait; classes
+    whose name begins with Z come last. The last line is "N passed, N failed"."""
+    cases = {value for module in modules for value in vars(module).values()
+             if isinstance(value, type) and issubclass(value, unittest.TestCase)}
+    cases = sorted(cases, key=lambda case: case.__name__)
+    first = [case for case in cases if not case.__name__.startswith("Z")]
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(run_class, first))
+    results += [run_class(case) for case in cases if case not in first]
+    failed = 0
+    for result in results:
+        for test, text in result.failures + result.errors:
+            print("FAILED %s\n%s" % (test.id(), text))
+            failed += 1
     for server in list(Server.running):
         server.stop()
-    failed = len(result.failures) + len(result.errors)
-    sys.stderr.flush()
-    print("%d passed, %d failed" % (result.testsRun - failed, failed), flush=True)
+    print("%d passed, %d failed" % (sum(r.testsRun for r in results) - failed, failed), flush=True)
     return 1 if failed else 0
