@@ -218,10 +218,10 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
             member_seen(s, j, m, pod, fx);
             return;
         }
-        if (is_over(pod))
+        if (is_over(pod) && (j->has_pods || !job_state_is_terminal(j->state)))
             return; /* kept for its log until JOB_KEEP_PODS_S */
     }
-    if (pod->job.v && !(is_over(pod) && !j)) {
+    if (pod->job.v) {
         stray_seen(s, j, pod, fx);
         return;
     }
