@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wire.py - the protocol of docs/protocol.md by hand: frames, protobuf, and ZMTP over a Unix socket.
+"""wire - the protocol of docs/protocol.md by hand: frames, protobuf, ZMTP over a Unix socket.
 
 A second implementation, independent of ours and of libzmq, for tests that must send what a
 library would not. `python3 wire.py golden DIR` writes the golden requests.
@@ -94,8 +94,16 @@ class Peer:
     def __init__(self, path, properties=(), timeout=5.0):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(timeout)
-        self.sock.connect(path)
-        self.sock.sendall(b"\xff" + b"\0" * 7 + b"\1\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32)
+        try:
+            self.sock.connect(path)
+            self._greet(properties)
+        except OSError:
+            self.sock.close()
+            raise
+
+    def _greet(self, properties):
+        signature = b"\xff" + b"\0" * 7 + b"\1\x7f"
+        self.sock.sendall(signature + b"\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32)
         self._exactly(64)
         ready = b"\x05READY"
         for name, value in [(b"Socket-Type", b"DEALER"), *properties]:
@@ -143,25 +151,32 @@ class Peer:
         self.sock.close()
 
 
+def pair(key, value):
+    return message((1, key), (2, value))
+
+
 def golden_spec():
-    pair = lambda key, value: message((1, key), (2, value))
     leader = message((1, "leader"), (9, "registry.local/train:1"))
-    volume = message((1, "data"), (2, 5), (3, "nfs.local"), (4, "/export/data"), (5, "/data"), (7, True))
+    volume = message(
+        (1, "data"), (2, 5), (3, "nfs.local"), (4, "/export/data"), (5, "/data"), (7, True))
     worker = message(
         (1, "worker"), (2, 4), (3, 8), (4, "H100"), (5, 96000), (6, 1 << 40),
         (8, message((1, "rdma/hca"), (2, 8))), (9, "registry.local/train:1"),
-        (10, "/bin/sh"), (10, "-c"), (10, "set -e\npython train.py"), (11, "--lr=0.1"), (12, "/work"),
-        (13, pair("GREETING", "caf\u00e9")), (14, volume), (15, pair("gang.queued/block", "block-1")),
+        (10, "/bin/sh"), (10, "-c"), (10, "set -e\npython train.py"), (11, "--lr=0.1"),
+        (12, "/work"), (13, pair("GREETING", "caf\u00e9")), (14, volume),
+        (15, pair("gang.queued/block", "block-1")),
         (16, message((1, "nvidia.com/gpu"), (2, "Exists"))),
         (16, message((1, "dedicated"), (2, "Equal"), (3, "gpu"), (4, "NoSchedule"))))
     return message(
         (1, "resnet"), (2, "foundation/pretrain"), (3, "foundation"), (4, pair("team", "vision")),
-        (5, pair("note", "first run")), (6, "run-17"), (7, "normal"), (8, 7200 * 10**6), (9, 3600 * 10**6),
-        (10, 600 * 10**6), (11, "block"), (12, "rack"), (13, leader), (13, worker), (14, 2), (15, 30 * 10**6))
+        (5, pair("note", "first run")), (6, "run-17"), (7, "normal"), (8, 7200 * 10**6),
+        (9, 3600 * 10**6), (10, 600 * 10**6), (11, "block"), (12, "rack"), (13, leader),
+        (13, worker), (14, 2), (15, 30 * 10**6))
 
 
 def golden():
-    filters = message((1, True), (2, "foundation"), (4, "Pending"), (4, "Running"), (5, message((1, "team"), (2, "vision"))))
+    filters = message(
+        (1, True), (2, "foundation"), (4, "Pending"), (4, "Running"), (5, pair("team", "vision")))
     bodies = {
         "hello": (), "submit": ((2, golden_spec()), (3, False), (4, True)),
         "cancel": ((2, "resnet-7f3k"), (3, "wrong data")), "get": ((2, "resnet-7f3k"),),
