@@ -120,7 +120,7 @@ uint32_t cluster_node_named(struct cluster *c, const char *name)
 /* An imaginary node with nothing on it is forgotten. */
 static void forget_if_idle(struct cluster *c, struct node *n)
 {
-    if (n->is_known || n->n_gangs || n->n_pods)
+    if (n->is_known || n->n_gangs || n->n_pods || n->n_named)
         return;
     HASH_DELETE(hh, c->node_by_name, n);
     c->nodes.v[n->ix] = NULL;
@@ -352,6 +352,20 @@ void cluster_release(struct cluster *c, uint32_t node_ix, const struct resources
     assert(n && n->n_gangs > 0);
     n->n_gangs--;
     give(c, n, asks);
+    forget_if_idle(c, n);
+}
+
+void cluster_name(struct cluster *c, uint32_t node_ix)
+{
+    cluster_node(c, node_ix)->n_named++;
+}
+
+void cluster_unname(struct cluster *c, uint32_t node_ix)
+{
+    struct node *n = cluster_node(c, node_ix);
+
+    assert(n && n->n_named > 0);
+    n->n_named--;
     forget_if_idle(c, n);
 }
 

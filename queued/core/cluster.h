@@ -57,6 +57,9 @@ uint32_t cluster_node_named(struct cluster *c, const char *name);
 /* Hold or release one pod of a gang on a node. */
 void cluster_hold(struct cluster *c, uint32_t node_ix, const struct resources *asks);
 void cluster_release(struct cluster *c, uint32_t node_ix, const struct resources *asks);
+/* Keep the entry of a node, and so its index and name, while a member names it. */
+void cluster_name(struct cluster *c, uint32_t node_ix);
+void cluster_unname(struct cluster *c, uint32_t node_ix);
 
 /* Count a foreign pod, or change what is counted; not bound, terminal or gone: count nothing. */
 void cluster_pod_seen(struct cluster *c, const struct pod_fact *pod);

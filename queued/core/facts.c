@@ -182,7 +182,9 @@ static void member_moved(struct state *s, struct job *j, struct member *m,
         return;
     state_pod_asks(j, m->role, &asks);
     cluster_release(&s->cluster, m->node_ix, &asks);
+    cluster_unname(&s->cluster, m->node_ix);
     m->node_ix = cluster_node_named(&s->cluster, pod->node);
+    cluster_name(&s->cluster, m->node_ix);
     cluster_hold(&s->cluster, m->node_ix, &asks);
     (void)snprintf(a.text, sizeof(a.text), "it was bound to another node by somebody else");
     job_refused(s, j, m, &a, fx);

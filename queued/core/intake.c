@@ -214,7 +214,7 @@ void intake_drop_job(struct state *s, struct job *j)
     HASH_DELETE(hh, s->jobs, j);
     HASH_DELETE(hh_name, s->jobs_by_name, j);
     demand_release(&s->cluster, &s->demands, j->demand);
-    free(j->members);
+    job_drop_members(s, j);
     free(j);
 }
 

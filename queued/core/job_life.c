@@ -81,6 +81,21 @@ static void refund(struct state *s, struct job *j)
     j->charged_gpus = 0;
 }
 
+void job_name_nodes(struct state *s, const struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members; i++)
+        cluster_name(&s->cluster, j->members[i].node_ix);
+}
+
+void job_drop_members(struct state *s, struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members; i++)
+        cluster_unname(&s->cluster, j->members[i].node_ix);
+    free(j->members);
+    j->members = NULL;
+    j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = 0;
+}
+
 void job_hold_all(struct state *s, struct job *j)
 {
     for (uint32_t i = 0; i < j->n_members; i++) {
@@ -206,9 +221,7 @@ void job_set_timer(struct state *s, struct job *j)
 static void enter_pending(struct state *s, struct job *j)
 {
     deactivate(s, j);
-    free(j->members);
-    j->members = NULL;
-    j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = 0;
+    job_drop_members(s, j);
     j->queued_at = s->now;
     j->running_at = 0;
     if (j->tenant_ix != IX_NONE)
@@ -311,6 +324,7 @@ void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct 
     }
     free(placed->members);
     placed->members = NULL;
+    job_name_nodes(s, j);
     job_hold_all(s, j);
     if (j->n_members > 1)
         j->has_service = true;

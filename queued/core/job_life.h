@@ -44,6 +44,10 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx);
 void job_set_timer(struct state *s, struct job *j);
 /* Hold and charge, or give back, what the placement of the job takes. */
 void job_hold_all(struct state *s, struct job *j);
+/* Keep the nodes that the members of a new or loaded job name, until they are dropped: a node
+ * object may go while its name is still shown and stored. */
+void job_name_nodes(struct state *s, const struct job *j);
+void job_drop_members(struct state *s, struct job *j);
 /* After a start, once the lists are complete: act again, find what is missing. */
 void job_resume(struct state *s, struct job *j, struct effects *fx);
 /* Members on a node that is lost for good: counted for themselves, the gang moves on. */

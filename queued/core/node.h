@@ -35,6 +35,7 @@ struct node {
     usec_t lost_at;         /* not Ready or gone: members here are lost from then on; 0: fine */
     uint32_t n_gangs;       /* members of our gangs here, not terminal */
     uint32_t n_pods;        /* entries of the pod table here */
+    uint32_t n_named;       /* members that name it, also those that hold nothing any more */
     UT_hash_handle hh;
 };
 

@@ -199,6 +199,10 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     if (job->n_members && job->n_members != spec_pods(spec))
         return err_set(err, ERR_INVALID, "job %s has %u members, its spec asks for %u",
                        job_id_format(id, job->id), job->n_members, spec_pods(spec));
+    for (uint32_t i = 0; i < job->n_members; i++)
+        if (!cluster_node(&s->cluster, job->members[i].node_ix))
+            return err_set(err, ERR_INVALID, "job %s has a member without a node",
+                           job_id_format(id, job->id));
     job->demand = demand_of(&s->cluster, &s->demands, spec);
     job->tenant_ix = settings_tenant(s->settings, job->tenant);
     job->timer_ix = SIZE_MAX;
@@ -208,6 +212,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     if (job->id.v > s->meta.last_id.v)
         s->meta.last_id = job->id;
     intake_add_job(s, job);
+    job_name_nodes(s, job);
     if (job->state == JOB_PENDING) {
         job->is_resumed = true;
         if (job->tenant_ix != IX_NONE)
