@@ -200,9 +200,9 @@ void api_serve(struct standin *s, struct request *req)
         return;
     }
     static void (*const handlers[VERB_COUNT])(struct standin *, struct request *) = {
-        [VERB_GET] = serve_get,         [VERB_LIST] = list_serve,   [VERB_WATCH] = watch_serve,
-        [VERB_CREATE] = object_create,  [VERB_BIND] = pod_bind,     [VERB_UPDATE] = object_update,
-        [VERB_PATCH] = patch_serve,     [VERB_DELETE] = delete_serve, [VERB_EVICT] = delete_evict,
+        [VERB_GET] = serve_get,        [VERB_LIST] = list_serve,     [VERB_WATCH] = watch_serve,
+        [VERB_CREATE] = object_create, [VERB_BIND] = pod_bind,       [VERB_UPDATE] = object_update,
+        [VERB_PATCH] = patch_serve,    [VERB_DELETE] = delete_serve, [VERB_EVICT] = delete_evict,
     };
     handlers[req->verb](s, req);
 }

@@ -49,8 +49,7 @@ void audit_event(struct standin *s, const struct event *event)
     }
 }
 
-void audit_overcommit(struct standin *s, const struct rec *pod, uint64_t used,
-                      uint64_t allocatable)
+void audit_overcommit(struct standin *s, const struct rec *pod, uint64_t used, uint64_t allocatable)
 {
     s->violations++;
     if (s->audit == NULL) {

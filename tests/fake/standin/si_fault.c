@@ -27,13 +27,19 @@ static void fault_destroy(struct fault *fault)
     free(fault);
 }
 
-void fault_clear(struct standin *s)
+static void list_free(struct fault *fault)
 {
-    while (s->faults != NULL) {
-        struct fault *next = s->faults->next;
-        fault_destroy(s->faults);
-        s->faults = next;
+    while (fault != NULL) {
+        struct fault *next = fault->next;
+        fault_destroy(fault);
+        fault = next;
     }
+}
+
+void fault_fini(struct standin *s)
+{
+    list_free(s->faults);
+    list_free(s->old_faults);
 }
 
 static bool name_matches(const char *pattern, const char *name)
@@ -61,9 +67,9 @@ static void note_hit(struct fault *fault, struct request *req)
     if (fault->action == FAULT_CUT) {
         req->cut_bytes = fault->bytes;
     }
-    bool delays = fault->action == FAULT_DELAY ||
-                  ((fault->action == FAULT_LOSE || fault->action == FAULT_STATUS) &&
-                   fault->delay_us > 0);
+    bool delays =
+        fault->action == FAULT_DELAY ||
+        ((fault->action == FAULT_LOSE || fault->action == FAULT_STATUS) && fault->delay_us > 0);
     if (delays) {
         req->wake_us = clock_mono_us() + fault->delay_us;
     }
@@ -104,11 +110,11 @@ bool fault_answers(struct request *req)
         req->reply.retry_after = fault->retry_after;
         return true;
     }
-    reply_status(req, &(struct status){.code = fault->code,
-                                       .reason = fault->reason,
-                                       .message = fault->message != NULL ? fault->message
-                                                                         : "injected fault",
-                                       .retry_after = fault->retry_after});
+    reply_status(
+        req, &(struct status){.code = fault->code,
+                              .reason = fault->reason,
+                              .message = fault->message != NULL ? fault->message : "injected fault",
+                              .retry_after = fault->retry_after});
     return true;
 }
 
@@ -192,13 +198,15 @@ static void fault_add_all(struct standin *s, struct request *req)
     }
 }
 
-/* Requests in flight keep no rule: those that wait are told so by their copied facts. */
-static void forget(struct standin *s)
+/* Requests and watches in flight may still point at a rule: it is put aside, not freed. */
+static void retire(struct standin *s)
 {
-    for (struct request *req = s->delayed; req != NULL; req = req->next_delayed) {
-        req->fault = NULL;
+    while (s->faults != NULL) {
+        struct fault *next = s->faults->next;
+        s->faults->next = s->old_faults;
+        s->old_faults = s->faults;
+        s->faults = next;
     }
-    fault_clear(s);
 }
 
 void fault_serve(struct standin *s, struct request *req)
@@ -206,7 +214,7 @@ void fault_serve(struct standin *s, struct request *req)
     if (strcmp(req->method, "POST") == 0) {
         fault_add_all(s, req);
     } else if (strcmp(req->method, "DELETE") == 0) {
-        forget(s);
+        retire(s);
         reply_json(req, 200, cJSON_CreateObject());
     } else {
         cJSON *list = cJSON_CreateArray();

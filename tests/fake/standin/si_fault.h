@@ -44,6 +44,7 @@ void fault_match(struct standin *s, struct request *req);
 bool fault_answers(struct request *req);
 /* Serve /_standin/faults. */
 void fault_serve(struct standin *s, struct request *req);
-void fault_clear(struct standin *s);
+/* Free all rules. */
+void fault_fini(struct standin *s);
 
 #endif

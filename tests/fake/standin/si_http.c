@@ -7,6 +7,7 @@
 #include "si_http.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -117,8 +118,30 @@ static enum MHD_Result send_reply(struct request *req)
     return result;
 }
 
+/* Whether the client showed a certificate of the client CA. The TLS library is there through the
+ * HTTP library; its one function is looked up so that the program needs no link to it. */
+static bool has_client_certificate(const struct request *req)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    int (*verify)(void *session, unsigned *status) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "gnutls_certificate_verify_peers2");
+    unsigned status = 1;
+    if (info == NULL || info->tls_session == NULL || symbol == NULL) {
+        return false;
+    }
+    memcpy(&verify, &symbol, sizeof(verify));
+    return verify((void *)info->tls_session, &status) == 0 && status == 0;
+}
+
 static bool is_authorized(const struct standin *s, const struct request *req)
 {
+    if (s->options.client_ca != NULL && has_client_certificate(req)) {
+        return true;
+    }
+    if (s->options.token == NULL && s->options.client_ca != NULL && req->has_resource) {
+        return false;
+    }
     if (s->options.token == NULL || (req->is_plain && !req->has_resource)) {
         return true;
     }
@@ -143,16 +166,15 @@ static void serve(struct standin *s, struct request *req)
         reply_error(req, 413, "RequestEntityTooLarge",
                     "Request entity too large: limit is 3145728");
     } else if (!accepts_json(req)) {
-        reply_status(
-            req, &(struct status){
-                     .code = 406,
-                     .reason = "NotAcceptable",
-                     .message = "406: Not Acceptable\n\nAvailable representations: "
-                                "application/json, application/yaml, "
-                                "application/vnd.kubernetes.protobuf, "
-                                "application/json;stream=watch, "
-                                "application/vnd.kubernetes.protobuf;stream=watch",
-                     .has_details = true});
+        reply_status(req, &(struct status){.code = 406,
+                                           .reason = "NotAcceptable",
+                                           .message =
+                                               "406: Not Acceptable\n\nAvailable representations: "
+                                               "application/json, application/yaml, "
+                                               "application/vnd.kubernetes.protobuf, "
+                                               "application/json;stream=watch, "
+                                               "application/vnd.kubernetes.protobuf;stream=watch",
+                                           .has_details = true});
     } else if (!fault_answers(req)) {
         api_serve(s, req);
     }

@@ -66,10 +66,11 @@ static void default_node(cJSON *json)
         json_set_number(json_object(json_object(status, "daemonEndpoints"), "kubeletEndpoint"),
                         "Port", 0);
     }
-    static const char *const info[] = {
-        "machineID",       "systemUUID",      "bootID",          "kernelVersion",
-        "osImage",         "containerRuntimeVersion", "kubeletVersion", "kubeProxyVersion",
-        "operatingSystem", "architecture"};
+    static const char *const info[] = {"machineID",       "systemUUID",
+                                       "bootID",          "kernelVersion",
+                                       "osImage",         "containerRuntimeVersion",
+                                       "kubeletVersion",  "kubeProxyVersion",
+                                       "operatingSystem", "architecture"};
     cJSON *node_info = json_object(status, "nodeInfo");
     for (size_t i = 0; i < sizeof(info) / sizeof(info[0]); i++) {
         json_default(node_info, info[i], "");
@@ -145,8 +146,9 @@ static bool check_event(struct request *req, cJSON *json)
         (void)snprintf(text, sizeof(text),
                        "Invalid value: \"%.250s\": does not match event.namespace", ns);
         bool is_own = *ns == '\0' || strcmp(ns, req->ns) == 0;
-        return is_own || refuse_event(req, json, (struct cause){"FieldValueInvalid", text,
-                                                                "involvedObject.namespace"});
+        return is_own ||
+               refuse_event(req, json,
+                            (struct cause){"FieldValueInvalid", text, "involvedObject.namespace"});
     }
     if (*time == '\0') {
         return refuse_event(req, json,

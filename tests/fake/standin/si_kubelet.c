@@ -149,18 +149,18 @@ static void observe_pod(struct standin *s, const struct event *event)
     bool was_bound = old != NULL && *old->node != '\0';
     bool was_counted = is_counted(old);
     rec->admitted = old != NULL && old->admitted;
-    if (!is_deleted && is_bound) {
-        bool is_running = strcmp(rec->phase, "Running") == 0;
-        bool was_running = old != NULL && strcmp(old->phase, "Running") == 0;
-        bool was_deleting = old != NULL && old->deleting;
+    bool starts = strcmp(rec->phase, "Running") == 0 &&
+                  (old == NULL || strcmp(old->phase, "Running") != 0) && !s->options.no_kubelet;
+    bool stops = rec->deleting && (old == NULL || !old->deleting) && !s->options.no_kubelet;
+    if (!is_deleted && is_bound && (!was_bound || starts || stops)) {
         cJSON *json = rec_parse(rec);
         if (!was_bound) {
             admit(s, rec, json);
         }
-        if (is_running && !was_running && !s->options.no_kubelet) {
+        if (starts) {
             plan_end(s, rec, json);
         }
-        if (rec->deleting && !was_deleting && !s->options.no_kubelet) {
+        if (stops) {
             timer_add(s, TIMER_REMOVE, rec, annotation_us(json, "gang.queued/stop-delay", STOP_US));
         }
         cJSON_Delete(json);
@@ -334,8 +334,7 @@ static void turn_node(struct standin *s, const struct rec *rec)
 static void fire(struct standin *s, const struct timer *timer)
 {
     bool is_node = timer->kind == TIMER_NODE;
-    struct rec *rec =
-        store_find(&s->store, is_node ? RES_NODES : RES_PODS, timer->ns, timer->name);
+    struct rec *rec = store_find(&s->store, is_node ? RES_NODES : RES_PODS, timer->ns, timer->name);
     if (rec == NULL || strcmp(rec->uid, timer->uid) != 0) {
         return;
     }

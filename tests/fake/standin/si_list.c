@@ -28,12 +28,12 @@ void list_print_too_large(struct strbuf *b, uint64_t rv, uint64_t current)
     struct strbuf text = {0};
     strbuf_printf(&text, "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64, rv,
                   current);
-    status_print(b, &(struct status){.code = 504,
-                                     .reason = "Timeout",
-                                     .message = text.data,
-                                     .causes = {{"ResourceVersionTooLarge",
-                                                 "Too large resource version", NULL}},
-                                     .retry_after = 1});
+    status_print(b, &(struct status){
+                        .code = 504,
+                        .reason = "Timeout",
+                        .message = text.data,
+                        .causes = {{"ResourceVersionTooLarge", "Too large resource version", NULL}},
+                        .retry_after = 1});
     strbuf_fini(&text);
 }
 
@@ -48,8 +48,7 @@ void list_reply_too_large(struct standin *s, struct request *req, uint64_t rv)
 
 static bool refuse(struct request *req, const char *field, const char *text)
 {
-    reply_invalid(req, "ListOptions", "",
-                  (struct cause){"FieldValueForbidden", text, field});
+    reply_invalid(req, "ListOptions", "", (struct cause){"FieldValueForbidden", text, field});
     return false;
 }
 
@@ -178,23 +177,22 @@ static bool read_query(struct request *req, struct list_query *q)
 static void reply_expired(struct request *req, const struct list_query *q)
 {
     if (q->after == NULL) {
-        reply_error(req, 410, "Expired",
-                    "The resourceVersion for the provided list is too old.");
+        reply_error(req, 410, "Expired", "The resourceVersion for the provided list is too old.");
         return;
     }
     char *token = token_make("-1", q->after);
-    reply_status(
-        req,
-        &(struct status){
-            .code = 410,
-            .reason = "Expired",
-            .message = "The provided continue parameter is too old to display a consistent list "
-                       "result. You can start a new list without the continue parameter, or use "
-                       "the continue token in this response to retrieve the remainder of the "
-                       "results. Continuing with the provided token results in an inconsistent "
-                       "list - objects that were created, modified, or deleted between the time "
-                       "the first chunk was returned and now may show up in the list.",
-            .continue_token = token});
+    reply_status(req,
+                 &(struct status){
+                     .code = 410,
+                     .reason = "Expired",
+                     .message =
+                         "The provided continue parameter is too old to display a consistent list "
+                         "result. You can start a new list without the continue parameter, or use "
+                         "the continue token in this response to retrieve the remainder of the "
+                         "results. Continuing with the provided token results in an inconsistent "
+                         "list - objects that were created, modified, or deleted between the time "
+                         "the first chunk was returned and now may show up in the list.",
+                     .continue_token = token});
     free(token);
 }
 
@@ -228,6 +226,24 @@ static size_t first_index(const struct snapshot *snapshot, const char *key)
     return low;
 }
 
+/* The part of a snapshot that can match: behind the last page's key, in the namespace. */
+static void find_range(const struct snapshot *snapshot, const struct list_query *q,
+                       const struct selector *selector, size_t range[2])
+{
+    range[0] = first_index(snapshot, q->after);
+    range[1] = snapshot->count;
+    if (*selector->ns == '\0') {
+        return;
+    }
+    struct strbuf edge = {0};
+    strbuf_printf(&edge, "%s/", selector->ns);
+    size_t low = first_index(snapshot, edge.data);
+    range[0] = low > range[0] ? low : range[0];
+    edge.data[edge.len - 1] = '/' + 1; /* behind every name of the namespace */
+    range[1] = first_index(snapshot, edge.data);
+    strbuf_fini(&edge);
+}
+
 static void print_list(struct request *req, const struct list_query *q,
                        const struct selector *selector, const struct snapshot *snapshot)
 {
@@ -235,14 +251,16 @@ static void print_list(struct request *req, const struct list_query *q,
     uint64_t taken = 0;
     const struct rec *last = NULL;
     uint64_t remaining = 0;
-    for (size_t i = first_index(snapshot, q->after); i < snapshot->count; i++) {
+    size_t range[2];
+    find_range(snapshot, q, selector, range);
+    for (size_t i = range[0]; i < range[1]; i++) {
         const struct rec *rec = snapshot->items[i];
         if (!selector_matches(selector, rec)) {
             continue;
         }
         if (q->limit > 0 && taken == q->limit) {
-            remaining++;
-            continue;
+            remaining = range[1] - i; /* printed only when everything matches */
+            break;
         }
         add_item(&items, rec);
         last = rec;
@@ -291,8 +309,7 @@ void list_serve(struct standin *s, struct request *req)
     selector_fini(&selector);
 }
 
-void list_reply_recs(struct standin *s, struct request *req, struct rec *const *recs,
-                     size_t count)
+void list_reply_recs(struct standin *s, struct request *req, struct rec *const *recs, size_t count)
 {
     struct strbuf items = {0};
     for (size_t i = 0; i < count; i++) {

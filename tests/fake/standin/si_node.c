@@ -48,8 +48,7 @@ void seed_base(struct standin *s)
     seed_namespace(s, "kube-system", system_uid);
     char *list = xstrdup(s->options.namespaces != NULL ? s->options.namespaces : "");
     char *save = NULL;
-    for (char *name = strtok_r(list, ",", &save); name != NULL;
-         name = strtok_r(NULL, ",", &save)) {
+    for (char *name = strtok_r(list, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
         seed_namespace(s, name, NULL);
     }
     free(list);

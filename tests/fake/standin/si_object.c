@@ -36,11 +36,11 @@ cJSON *object_read_body(struct request *req, const char *kind)
     cJSON *json = cJSON_ParseWithLength(text, req->body.len);
     if (!cJSON_IsObject(json)) {
         cJSON_Delete(json);
-        reply_bad_request(req,
-                          "the object provided is unrecognized (must be of type %s): couldn't get "
-                          "version/kind; json parse error: unexpected end of JSON input (%s%.30s%s)",
-                          kind, req->body.len > 0 ? "" : "<empty>", text,
-                          req->body.len > 30 ? " ..." : "");
+        reply_bad_request(
+            req,
+            "the object provided is unrecognized (must be of type %s): couldn't get "
+            "version/kind; json parse error: unexpected end of JSON input (%s%.30s%s)",
+            kind, req->body.len > 0 ? "" : "<empty>", text, req->body.len > 30 ? " ..." : "");
         return NULL;
     }
     const char *sent = json_string(json, "kind");
@@ -102,8 +102,8 @@ static void set_meta(cJSON *json, enum res_id res, const struct request *req)
     for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
         move_meta(old, meta, before[i]);
     }
-    json_set(meta, "uid", req == NULL && *json_string(old, "uid") != '\0' ? json_string(old, "uid")
-                                                                          : uid);
+    json_set(meta, "uid",
+             req == NULL && *json_string(old, "uid") != '\0' ? json_string(old, "uid") : uid);
     json_set(meta, "resourceVersion", "");
     if (res == RES_PODS || res == RES_BUDGETS || res == RES_PRIORITIES) {
         json_set_number(meta, "generation", 1);
@@ -200,13 +200,13 @@ static bool check_namespace(struct standin *s, struct request *req, const char *
                   "it is being terminated",
                   res_table[req->res].plural, name, req->ns);
     strbuf_printf(&cause, "namespace %s is being terminated", req->ns);
-    reply_status(req, &(struct status){.code = 403,
-                                       .reason = "Forbidden",
-                                       .message = text.data,
-                                       .name = name,
-                                       .kind = res_table[req->res].plural,
-                                       .causes = {{"NamespaceTerminating", cause.data,
-                                                   "metadata.namespace"}}});
+    reply_status(req, &(struct status){
+                          .code = 403,
+                          .reason = "Forbidden",
+                          .message = text.data,
+                          .name = name,
+                          .kind = res_table[req->res].plural,
+                          .causes = {{"NamespaceTerminating", cause.data, "metadata.namespace"}}});
     strbuf_fini(&text);
     strbuf_fini(&cause);
     return false;
@@ -286,12 +286,9 @@ void object_create(struct standin *s, struct request *req)
 /* What the server never prints empty, and what it always prints. */
 static void normalize(enum res_id res, cJSON *json)
 {
-    static const char *const members[][2] = {{"status", "conditions"},
-                                             {"spec", "schedulingGates"},
-                                             {"spec", "taints"},
-                                             {"metadata", "annotations"},
-                                             {"metadata", "labels"},
-                                             {"metadata", "finalizers"}};
+    static const char *const members[][2] = {{"status", "conditions"}, {"spec", "schedulingGates"},
+                                             {"spec", "taints"},       {"metadata", "annotations"},
+                                             {"metadata", "labels"},   {"metadata", "finalizers"}};
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         const cJSON *item = json_at(json, members[i][0], members[i][1]);
         if (item != NULL && item->child == NULL) {
@@ -379,7 +376,8 @@ void object_update(struct standin *s, struct request *req)
         (void)snprintf(current, sizeof(current), "%" PRIu64, old->rv);
     }
     if (strcmp(name, req->name) != 0) {
-        reply_bad_request(req, "the name of the object (%s) does not match the name on the URL (%s)",
+        reply_bad_request(req,
+                          "the name of the object (%s) does not match the name on the URL (%s)",
                           name, req->name);
     } else if (old == NULL && req->res == RES_LEASES) {
         cJSON_DeleteItemFromObjectCaseSensitive(meta, "resourceVersion");
@@ -395,8 +393,9 @@ void object_update(struct standin *s, struct request *req)
                        "the object has been modified; please apply your changes to the latest "
                        "version and try again");
     } else {
-        static const char *const kept[] = {"uid", "creationTimestamp", "generation",
-                                           "deletionTimestamp", "managedFields", "namespace"};
+        static const char *const kept[] = {"uid",           "creationTimestamp",
+                                           "generation",    "deletionTimestamp",
+                                           "managedFields", "namespace"};
         cJSON *before = rec_parse(old);
         cJSON *old_meta = cJSON_GetObjectItemCaseSensitive(before, "metadata");
         for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {

@@ -22,9 +22,11 @@ enum { MERGE_DEPTH_MAX = 64 };
 static const char *merge_key(const char *list)
 {
     static const char *const keys[][2] = {
-        {"conditions", "type"},      {"schedulingGates", "name"}, {"containers", "name"},
-        {"taints", "key"},           {"ownerReferences", "uid"},  {"env", "name"},
-        {"containerStatuses", "name"}, {"addresses", "type"},     {"volumes", "name"},
+        {"conditions", "type"},        {"schedulingGates", "name"},
+        {"containers", "name"},        {"taints", "key"},
+        {"ownerReferences", "uid"},    {"env", "name"},
+        {"containerStatuses", "name"}, {"addresses", "type"},
+        {"volumes", "name"},
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (strcmp(keys[i][0], list) == 0) {
@@ -266,8 +268,7 @@ void patch_serve(struct standin *s, struct request *req)
         reply_not_found(req, res_table[req->res].plural, req->name);
         return;
     }
-    cJSON *patch =
-        cJSON_ParseWithLength(req->body.len > 0 ? req->body.data : "", req->body.len);
+    cJSON *patch = cJSON_ParseWithLength(req->body.len > 0 ? req->body.data : "", req->body.len);
     bool is_list = type_of(req) == PATCH_JSON;
     if (patch == NULL || (is_list ? !cJSON_IsArray(patch) : !cJSON_IsObject(patch))) {
         reply_bad_request(req, "error decoding patch: unexpected end of JSON input");

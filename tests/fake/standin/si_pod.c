@@ -104,8 +104,8 @@ static bool quantity_is_valid(const char *text)
     text += *text == '+' || *text == '-' ? 1 : 0;
     size_t digits = strspn(text, "0123456789.");
     size_t letters = strspn(text + digits, "eEinumkKMGTP");
-    return digits > 0 && text[digits + letters + strspn(text + digits + letters,
-                                                        "+-0123456789")] == '\0';
+    return digits > 0 &&
+           text[digits + letters + strspn(text + digits + letters, "+-0123456789")] == '\0';
 }
 
 static bool check_quantities(struct request *req, const cJSON *list)

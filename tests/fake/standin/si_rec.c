@@ -59,9 +59,9 @@ static cJSON *ordered(enum res_id res, cJSON *json)
     cJSON *root = cJSON_CreateObject();
     const char *sent_version = json_string(json, "apiVersion"); /* events have two groups */
     json_set(root, "kind", res_table[res].kind);
-    json_set(root, "apiVersion", *sent_version != '\0' && res == RES_EVENTS
-                                      ? sent_version
-                                      : res_table[res].api_version);
+    json_set(root, "apiVersion",
+             *sent_version != '\0' && res == RES_EVENTS ? sent_version
+                                                        : res_table[res].api_version);
     move_member(json, root, "metadata");
     cJSON_DeleteItemFromObjectCaseSensitive(json, "kind");
     cJSON_DeleteItemFromObjectCaseSensitive(json, "apiVersion");
@@ -175,7 +175,8 @@ struct rec *rec_build(enum res_id res, cJSON *json, uint64_t rv)
         .refs = 1,
         .res = res,
         .rv = rv,
-        .gpus = res == RES_PODS ? pod_gpus(json) : json_gpus(json_at(json, "status", "allocatable")),
+        .gpus =
+            res == RES_PODS ? pod_gpus(json) : json_gpus(json_at(json, "status", "allocatable")),
         .deleting = json_at(json, "metadata", "deletionTimestamp") != NULL,
         .held = cJSON_GetArraySize(json_at(json, "metadata", "finalizers")) > 0,
         .gated = cJSON_GetArraySize(json_at(json, "spec", "schedulingGates")) > 0,

@@ -112,8 +112,8 @@ static size_t part_len(const char *text)
 
 static bool parse_terms(struct selector *out, struct request *req, const char *text, bool is_field)
 {
-    const struct rec probe = {.res = req->res, .ns = "", .name = "", .node = "", .phase = "",
-                              .sched = ""};
+    const struct rec probe = {
+        .res = req->res, .ns = "", .name = "", .node = "", .phase = "", .sched = ""};
     while (*text != '\0') {
         size_t len = part_len(text);
         struct select_term term = {.is_field = is_field};
@@ -138,8 +138,7 @@ static bool parse_terms(struct selector *out, struct request *req, const char *t
             return false;
         }
         if (!is_field && term.value[0] == '=') {
-            reply_bad_request(req,
-                              "unable to parse requirement: found '=', expected: identifier");
+            reply_bad_request(req, "unable to parse requirement: found '=', expected: identifier");
             return false;
         }
         text += len + (text[len] == ',' ? 1 : 0);

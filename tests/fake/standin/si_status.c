@@ -176,20 +176,21 @@ void reply_invalid_all(struct request *req, const char *kind, const char *name,
 
 void reply_no_resource(struct request *req)
 {
-    reply_status(req, &(struct status){.code = 404,
-                                       .reason = "NotFound",
-                                       .message = "the server could not find the requested resource",
-                                       .has_details = true});
+    reply_status(req,
+                 &(struct status){.code = 404,
+                                  .reason = "NotFound",
+                                  .message = "the server could not find the requested resource",
+                                  .has_details = true});
 }
 
 void reply_no_method(struct request *req)
 {
-    reply_status(
-        req, &(struct status){
-                 .code = 405,
-                 .reason = "MethodNotAllowed",
-                 .message = "the server does not allow this method on the requested resource",
-                 .has_details = true});
+    reply_status(req,
+                 &(struct status){
+                     .code = 405,
+                     .reason = "MethodNotAllowed",
+                     .message = "the server does not allow this method on the requested resource",
+                     .has_details = true});
 }
 
 void reply_plain(struct request *req, unsigned code, const char *text)

@@ -41,7 +41,8 @@ void reply_bad_request(struct request *req, const char *format, ...)
 void reply_not_found(struct request *req, const char *plural, const char *name);
 /* 409 Conflict "Operation cannot be fulfilled on KIND "NAME": text". */
 void reply_conflict(struct request *req, const char *kind, const char *name, const char *text);
-/* 422 of one field of an object. reason as FieldValueInvalid; text with its lead ("Required ..."). */
+/* 422 of one field of an object. reason as FieldValueInvalid; text with its lead ("Required ...").
+ */
 void reply_invalid(struct request *req, const char *kind, const char *name, struct cause cause);
 /* The same of several fields, at most 4. */
 void reply_invalid_all(struct request *req, const char *kind, const char *name,

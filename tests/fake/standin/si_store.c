@@ -224,8 +224,8 @@ static struct snapshot *snapshot_make(struct store *s, enum res_id res, uint64_t
         }
     }
     struct snapshot *snapshot = xcalloc(1, sizeof(*snapshot));
-    *snapshot = (struct snapshot){
-        .refs = 1, .res = res, .rv = rv, .count = t.count, .items = t.items};
+    *snapshot =
+        (struct snapshot){.refs = 1, .res = res, .rv = rv, .count = t.count, .items = t.items};
     for (size_t i = 0; i < t.count; i++) {
         rec_ref(t.items[i]);
     }

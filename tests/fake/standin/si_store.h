@@ -47,17 +47,17 @@ struct rec {
     uint32_t refs;
     enum res_id res;
     uint64_t rv;
-    uint32_t gpus;    /* pods: sum of nvidia.com/gpu limits; nodes: allocatable */
-    bool deleting;    /* deletionTimestamp is set */
-    bool terminal;    /* phase Succeeded or Failed */
-    bool admitted;    /* pods: a simulated kubelet took it, so its GPUs are counted */
-    bool gated;       /* pods: schedulingGates not empty */
-    bool held;        /* finalizers not empty */
-    bool marked;      /* nodes: annotation gang.queued/not-ready is there */
-    bool has_ready;   /* nodes: there is a condition Ready */
-    bool ready;       /* nodes: and it is True */
-    const char *key;  /* "namespace/name", or "name" */
-    const char *ns;   /* "" for cluster kinds */
+    uint32_t gpus;   /* pods: sum of nvidia.com/gpu limits; nodes: allocatable */
+    bool deleting;   /* deletionTimestamp is set */
+    bool terminal;   /* phase Succeeded or Failed */
+    bool admitted;   /* pods: a simulated kubelet took it, so its GPUs are counted */
+    bool gated;      /* pods: schedulingGates not empty */
+    bool held;       /* finalizers not empty */
+    bool marked;     /* nodes: annotation gang.queued/not-ready is there */
+    bool has_ready;  /* nodes: there is a condition Ready */
+    bool ready;      /* nodes: and it is True */
+    const char *key; /* "namespace/name", or "name" */
+    const char *ns;  /* "" for cluster kinds */
     const char *name;
     const char *uid;
     const char *phase;  /* status.phase or "" */

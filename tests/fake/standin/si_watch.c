@@ -25,9 +25,9 @@ struct watch {
     struct selector selector;
     struct snapshot *initial; /* NULL = none, or all sent */
     size_t initial_next;
-    uint64_t cursor;     /* sequence number of the next event to look at */
-    uint64_t from_rv;    /* events up to here are not sent */
-    uint64_t sent_rv;    /* newest resourceVersion the client knows */
+    uint64_t cursor;  /* sequence number of the next event to look at */
+    uint64_t from_rv; /* events up to here are not sent */
+    uint64_t sent_rv; /* newest resourceVersion the client knows */
     bool is_suspended;
     bool wants_bookmarks;
     bool wants_initial_end; /* WatchList: a bookmark with its annotation is still due */
@@ -96,9 +96,8 @@ static void print_bookmark(struct watch *w, uint64_t rv)
                   "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\","
                   "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"%s}%s}}\n",
                   res->kind, res->api_version, rv,
-                  w->wants_initial_end
-                      ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
-                      : "",
+                  w->wants_initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
+                                       : "",
                   rest);
     w->sent_rv = rv;
 }
@@ -338,8 +337,7 @@ static void set_start(struct watch *w, uint64_t rv, bool is_list)
         char text[96];
         (void)snprintf(text, sizeof(text), "too old resource version: %" PRIu64 " (%" PRIu64 ")",
                        rv, store->rv);
-        status_print(&error,
-                     &(struct status){.code = 410, .reason = "Expired", .message = text});
+        status_print(&error, &(struct status){.code = 410, .reason = "Expired", .message = text});
         end_with_error(w, error.data);
     } else if (rv < store->rv) {
         w->cursor = store_seek(store, rv);

@@ -141,10 +141,10 @@ static int read_options(struct options *o, int argc, char **argv)
     const struct {
         int id;
         uint64_t *target;
-    } numbers[] = {{OPT_PORT, &port},           {OPT_MAKE_NODES, &o->make_nodes},
-                   {OPT_GPUS, &o->node_gpus},   {OPT_BLOCKS, &o->blocks},
-                   {OPT_RACKS, &o->racks_per_block}, {OPT_HISTORY, &o->history},
-                   {OPT_BOOKMARK, &bookmark_ms}};
+    } numbers[] = {
+        {OPT_PORT, &port},           {OPT_MAKE_NODES, &o->make_nodes}, {OPT_GPUS, &o->node_gpus},
+        {OPT_BLOCKS, &o->blocks},    {OPT_RACKS, &o->racks_per_block}, {OPT_HISTORY, &o->history},
+        {OPT_BOOKMARK, &bookmark_ms}};
     int id = getopt_long(argc, argv, "", long_options, NULL);
     for (; id != -1; id = getopt_long(argc, argv, "", long_options, NULL)) {
         const char **text = text_target(o, id);
@@ -282,7 +282,7 @@ static void finish(struct standin *s)
     if (s->audit != NULL) {
         (void)fclose(s->audit); /* as above */
     }
-    fault_clear(s);
+    fault_fini(s);
     kubelet_fini(s);
     store_fini(&s->store);
 }

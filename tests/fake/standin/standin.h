@@ -74,11 +74,11 @@ struct request {
     bool has_resource;
     enum verb verb;
     enum res_id res;
-    bool is_events_v1; /* events through the events.k8s.io group */
-    const char *ns;    /* "" when not in the path */
-    const char *name;  /* "" when not in the path */
-    const char *sub;   /* "" when not in the path */
-    struct fault *fault; /* borrowed until the end of the turn; copied facts are below */
+    bool is_events_v1;   /* events through the events.k8s.io group */
+    const char *ns;      /* "" when not in the path */
+    const char *name;    /* "" when not in the path */
+    const char *sub;     /* "" when not in the path */
+    struct fault *fault; /* borrowed; stays until the end of the process */
     bool is_lost;        /* carry out, then close without an answer */
     uint64_t cut_bytes;  /* close after so many bytes of the answer; UINT64_MAX = never */
     uint64_t wake_us;
@@ -100,6 +100,7 @@ struct standin {
     struct node_use *node_uses; /* hash by node name */
     uint32_t pod_ips;
     struct fault *faults;
+    struct fault *old_faults; /* cleared, but a request may still point at them */
     FILE *audit;
     uint64_t violations;
     uint64_t requests[VERB_COUNT][RES_COUNT + 1];
