@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/limits.h"
+#include "util/str.h"
 
 bool effects_have_room(const struct effects *e)
 {
@@ -18,6 +19,16 @@ struct effect *effects_add(struct effects *e, enum effect_kind kind, struct job_
     f->kind = kind;
     f->job = job;
     return f;
+}
+
+void effects_delete_pod(struct effects *e, const char *ns, const char *name, const char *uid)
+{
+    struct ev_pod_gone *p = xcalloc(1, sizeof(*p));
+
+    (void)str_copy(p->ns, sizeof(p->ns), ns);
+    (void)str_copy(p->name, sizeof(p->name), name);
+    (void)str_copy(p->uid, sizeof(p->uid), uid);
+    effects_add(e, EFFECT_POD_DELETE, (struct job_id){0})->u.pod = p;
 }
 
 static void effect_fini(struct effect *f)

@@ -107,6 +107,8 @@ struct effects {
 /* Room for what one more event may add? */
 bool effects_have_room(const struct effects *e);
 struct effect *effects_add(struct effects *e, enum effect_kind kind, struct job_id job);
+/* Ask for the deletion of one pod by name and uid. */
+void effects_delete_pod(struct effects *e, const char *ns, const char *name, const char *uid);
 void effects_clear(struct effects *e); /* frees what the effects own; keeps the memory */
 void effects_fini(struct effects *e);
 const char *effect_name(enum effect_kind kind);

@@ -75,16 +75,6 @@ usec_t facts_check_nodes(struct state *s, struct effects *fx)
     return next;
 }
 
-static void delete_pod(const char *ns, const char *name, const char *uid, struct effects *fx)
-{
-    struct ev_pod_gone *p = xcalloc(1, sizeof(*p));
-
-    (void)str_copy(p->ns, sizeof(p->ns), ns);
-    (void)str_copy(p->name, sizeof(p->name), name);
-    (void)str_copy(p->uid, sizeof(p->uid), uid);
-    effects_add(fx, EFFECT_POD_DELETE, (struct job_id){0})->u.pod = p;
-}
-
 static bool is_over(const struct pod_fact *pod)
 {
     return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
@@ -132,7 +122,7 @@ void facts_check_orphans(struct state *s, struct effects *fx)
         if (!effects_have_room(fx))
             return;
         *slash = '\0';
-        delete_pod(o->key, slash + 1, o->uid, fx);
+        effects_delete_pod(fx, o->key, slash + 1, o->uid);
         *slash = '/';
         HASH_DELETE(hh, s->orphans, o);
         free(o->key);
@@ -163,7 +153,7 @@ static void stray_seen(struct state *s, const struct job *j, const struct pod_fa
     if (pod->is_deleting)
         return;
     if (j) {
-        delete_pod(pod->ns, pod->name, pod->uid, fx);
+        effects_delete_pod(fx, pod->ns, pod->name, pod->uid);
         return;
     }
     /* above the store's last id an older store was restored: an operator must look first */
@@ -215,12 +205,12 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
     struct job *j = pod->job.v ? state_job(s, pod->job) : NULL;
     struct member *m = member_of(j, pod);
 
-    if (m && (job_state_is_active(j->state) || is_over(pod))) {
-        if (job_state_is_active(j->state) && m->phase != MEMBER_GONE) {
+    if (m && m->phase != MEMBER_GONE) {
+        if (job_state_is_active(j->state)) {
             member_seen(s, j, m, pod, fx);
             return;
         }
-        if (is_over(pod) && (j->has_pods || !job_state_is_terminal(j->state)))
+        if (is_over(pod) && j->has_pods)
             return; /* kept for its log until JOB_KEEP_PODS_S */
     }
     if (pod->job.v) {

@@ -596,6 +596,8 @@ void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effe
             state_pod_asks(j, m->role, &asks);
             (void)snprintf(key, sizeof(key), "%s/%s", j->ns, job_pod_name(name, j, m));
             cluster_pod_left(&s->cluster, key, m->uid, node_ix, &asks);
+            /* its kubelet, should it come back, must not go on with it */
+            effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
         }
         if (moves_on)
             exclude(j, node_ix);
