@@ -311,6 +311,11 @@ QUEUED_API int queued_list(struct queued_client *c, const struct queued_filter *
                            uint32_t limit, bool is_full, struct queued_cursor **cursor,
                            struct queued_jobs **ret, struct queued_error *error);
 QUEUED_API void queued_cursor_free(struct queued_cursor *cursor);
+/* A cursor as text, for a later process; free with free(). */
+QUEUED_API char *queued_cursor_text(const struct queued_cursor *cursor);
+/* And back. INVALID: not such a text. */
+QUEUED_API int queued_cursor_from_text(const char *text, struct queued_cursor **ret,
+                                       struct queued_error *error);
 
 struct queued_cancelled {
     char id[QUEUED_ID_MAX];

@@ -188,6 +188,43 @@ void queued_cursor_free(struct queued_cursor *cursor)
     free(cursor);
 }
 
+char *queued_cursor_text(const struct queued_cursor *cursor)
+{
+    struct str s = {0};
+
+    for (size_t i = 0; i < cursor->len; i++)
+        str_addf(&s, "%02x", cursor->bytes[i]);
+    return str_take(&s);
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int queued_cursor_from_text(const char *hex, struct queued_cursor **ret, struct queued_error *error)
+{
+    size_t len = strlen(hex) / 2;
+    struct queued_cursor *cursor = xmalloc(sizeof(*cursor) + len + 1);
+    bool is_good = len > 0 && strlen(hex) == 2 * len;
+    struct err err;
+
+    cursor->len = len;
+    for (size_t i = 0; is_good && i < len; i++) {
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+
+        is_good = high >= 0 && low >= 0;
+        cursor->bytes[i] = (uint8_t)(is_good ? high * 16 + low : 0);
+    }
+    if (!is_good) {
+        free(cursor);
+        (void)err_set(&err, ERR_INVALID, "\"%.40s\" is no token of a list", hex);
+        return client_fail(error, &err);
+    }
+    *ret = cursor;
+    return 0;
+}
+
 static void move_cursor(struct queued_cursor **cursor, const Queued__V1__ListReply *r)
 {
     free(*cursor);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.c - queuectl: main, the table of subcommands, errors and output shared by them.
+ *
+ * Each command is a function in its own cmd_*.c; the table is all that main knows of them.
+ */
+#include "cli.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli_help.h"
+#include "util/err.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+const struct cli_command cli_commands[] = {
+    {"submit", "store jobs from files and print their names", HELP_SUBMIT, cmd_submit},
+    {"list", "jobs, mine by default", HELP_LIST, cmd_list},
+    {"describe", "everything about one job", HELP_DESCRIBE, cmd_describe},
+    {"why", "why a job waits, and what to do about it", HELP_WHY, cmd_why},
+    {"cancel", "stop jobs", HELP_CANCEL, cmd_cancel},
+    {"wait", "block until jobs are finished, running or scheduled", HELP_WAIT, cmd_wait},
+    {"watch", "stream of events", HELP_WATCH, cmd_watch},
+    {"nodes", "nodes and their GPUs", HELP_NODES, cmd_nodes},
+    {"topology", "free GPUs by level of the network", HELP_TOPOLOGY, cmd_topology},
+    {"quota", "what tenants may use and do use", HELP_QUOTA, cmd_quota},
+    {"version", "versions of this program and of the daemon", HELP_VERSION, cmd_version},
+    {"help", "this list, or the help of a command", HELP_HELP, cmd_help},
+};
+const size_t cli_n_commands = ARRAY_LEN(cli_commands);
+
+static void note(const char *fmt, va_list ap)
+{
+    (void)fflush(stdout); /* keep the order of data and notes on a terminal */
+    (void)fputs("queuectl: ", stderr);
+    (void)vfprintf(stderr, fmt, ap);
+    (void)fputc('\n', stderr);
+}
+
+void cli_note(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    note(fmt, ap);
+    va_end(ap);
+}
+
+int cli_usage(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    note(fmt, ap);
+    va_end(ap);
+    return EXIT_USAGE;
+}
+
+int cli_error(const struct queued_error *e)
+{
+    cli_note("%s", e->text);
+    return err_exit_code(e->code);
+}
+
+int cli_finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    cli_note("cannot write to stdout");
+    return code ? code : EXIT_FAILED;
+}
+
+void cli_print(const struct document *d, enum cli_format format)
+{
+    struct str out = {0};
+
+    if (format == FORMAT_YAML)
+        document_yaml(&out, d);
+    else
+        document_json(&out, d, format == FORMAT_JSONL);
+    (void)fwrite(str_text(&out), 1, out.len, stdout); /* cli_finish() looks for errors */
+    str_fini(&out);
+}
+
+int64_t cli_now_us(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* always there on Linux */
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static const struct cli_command *find(const char *name)
+{
+    for (size_t i = 0; i < cli_n_commands; i++)
+        if (strcmp(cli_commands[i].name, name) == 0)
+            return &cli_commands[i];
+    return NULL;
+}
+
+static int fail_command(const char *name)
+{
+    const char *names[ARRAY_LEN(cli_commands)];
+    const char *near;
+
+    for (size_t i = 0; i < cli_n_commands; i++)
+        names[i] = cli_commands[i].name;
+    near = str_nearest(name, names, cli_n_commands);
+    if (near)
+        return cli_usage("there is no command %s; did you mean %s?", name, near);
+    return cli_usage("there is no command %s; see queuectl help", name);
+}
+
+static void print_overview(FILE *f)
+{
+    (void)fputs(HELP_OVERVIEW, f);
+    for (size_t i = 0; i < cli_n_commands; i++)
+        (void)fprintf(f, "  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
+    (void)fputs(HELP_COMMON, f);
+}
+
+int cmd_help(int argc, char **argv)
+{
+    const struct cli_command *command;
+
+    if (argc < 2) {
+        print_overview(stdout);
+        return EXIT_OK;
+    }
+    command = find(argv[1]);
+    if (!command)
+        return fail_command(argv[1]);
+    (void)printf("%s" HELP_COMMON, command->help);
+    return EXIT_OK;
+}
+
+/* Common options may come before the command, too: skip them. Returns the command's position. */
+static int find_position(int argc, char **argv)
+{
+    static const char *const with_value[] = {"--endpoint", "--timeout", "--color", "-o",
+                                             "--output"};
+    int i = 1;
+
+    while (i < argc && argv[i][0] == '-' && argv[i][1] != '\0') {
+        bool takes_next = false;
+
+        for (size_t k = 0; k < ARRAY_LEN(with_value); k++)
+            takes_next = takes_next || strcmp(argv[i], with_value[k]) == 0;
+        i += takes_next ? 2 : 1;
+    }
+    return i;
+}
+
+int main(int argc, char **argv)
+{
+    int at = find_position(argc, argv);
+    const struct cli_command *command;
+    char *name;
+
+    (void)signal(SIGPIPE, SIG_DFL);
+    for (int i = 1; i < argc && i < at; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return cmd_help(1, argv);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        return cli_finish(cmd_version(2, (char *[]){argv[0], "--client", NULL}));
+    if (at >= argc) {
+        print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    command = find(argv[at]);
+    if (!command)
+        return fail_command(argv[at]);
+    /* what came before the command is read with the command's own options */
+    name = argv[at];
+    memmove(&argv[2], &argv[1], (size_t)(at - 1) * sizeof(char *));
+    argv[1] = name;
+    return cli_finish(command->run(argc - 1, argv + 1));
+}

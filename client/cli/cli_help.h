@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli_help.h - help texts of the subcommands, examples first. The manual pages say more. */
+#ifndef QUEUED_CLI_CLI_HELP_H
+#define QUEUED_CLI_CLI_HELP_H
+
+#define HELP_OVERVIEW                                                                              \
+    "queuectl - submit and look at gangs of GPU pods\n\n"                                          \
+    "  queuectl submit -f job.yaml            store a job\n"                                       \
+    "  queuectl list                          my jobs\n"                                           \
+    "  queuectl why resnet-ddp-7f3k           why it waits\n\n"                                    \
+    "Commands (queuectl help COMMAND says more):\n"
+
+#define HELP_COMMON                                                                                \
+    "\nOptions of every command:\n"                                                                \
+    "  --endpoint E   daemon, ipc:///path or tcp://HOST:PORT ($QUEUED_ENDPOINT)\n"                 \
+    "  --timeout T    longest wait for an answer, like 10s\n"                                      \
+    "  --color WHEN   auto, always, never (also NO_COLOR)\n"                                       \
+    "  -o FORMAT      form of the output ($QUEUED_OUTPUT)\n"                                       \
+    "  -h, --help     help\n"                                                                      \
+    "Exit codes: 0 good, 1 failed, 2 usage or invalid file, 3 not found, 4 not allowed, 5 "        \
+    "conflict,\n"                                                                                  \
+    "6 no answer, 7 refused; see queuectl(1)\n"
+
+#define HELP_SUBMIT                                                                                \
+    "  queuectl submit -f job.yaml\n"                                                              \
+    "  queuectl submit -f - --set spec.maxRuntime=2h < job.yaml\n"                                 \
+    "  queuectl submit -f jobs/ --tenant vision\n"                                                 \
+    "  queuectl submit -f job.yaml --wait && echo good\n"                                          \
+    "  queuectl submit -f short.yaml --print-spec\n\n"                                             \
+    "queuectl submit -f FILE|DIR|- ...   store jobs; they are durable when this returns\n\n"       \
+    "  -f FILE              YAML or JSON, several documents; a directory; - is stdin. "            \
+    "Repeatable\n"                                                                                 \
+    "  --set PATH=VALUE     change a field of the file. Repeatable\n"                              \
+    "  --tenant T           submit to this tenant ($QUEUED_TENANT where the file names none)\n"    \
+    "  --key K              submit key: the same key and spec give the same job\n"                 \
+    "  --dry-run[=server]   check in the daemon, store nothing; =client: check the file only\n"    \
+    "  --require-feasible   refuse a job that no node could ever run\n"                            \
+    "  --print-spec         print the canonical form and stop (-o json: as JSON)\n"                \
+    "  --wait               wait for the end; exit with the job's code\n"                          \
+    "  -o FORMAT            table, name, json, yaml\n"
+
+#define HELP_LIST                                                                                  \
+    "  queuectl list\n"                                                                            \
+    "  queuectl list -A --state pending,running --sort -age\n"                                     \
+    "  queuectl list --tenant vision -l project=llm -o wide\n"                                     \
+    "  while queuectl list --state active -q; do sleep 5; done\n\n"                                \
+    "queuectl list   jobs, mine by default, oldest first\n\n"                                      \
+    "  -A, --all-tenants    of every tenant that you may see\n"                                    \
+    "  --tenant T           of a tenant and those below it\n"                                      \
+    "  --user U             of a user\n"                                                           \
+    "  --state S,...        pending, running ...; active: not finished\n"                          \
+    "  -l KEY=VALUE,...     with these labels\n"                                                   \
+    "  --sort KEY           age, name, state, gpus, priority, tenant; -KEY: the other way round\n" \
+    "  --limit N            at most N jobs\n"                                                      \
+    "  --continue TOKEN     go on after a list with --limit\n"                                     \
+    "  -q, --quiet          print nothing; exit 1 when no job matches\n"                           \
+    "  --no-headers         without the line of titles\n"                                          \
+    "  -o FORMAT            table, wide, json, yaml, name\n"
+
+#define HELP_DESCRIBE                                                                              \
+    "  queuectl describe resnet-ddp-7f3k\n"                                                        \
+    "  queuectl describe resnet-ddp-7f3k --spec > job.yaml\n\n"                                    \
+    "queuectl describe JOB   JOB: name, id or unique prefix\n\n"                                   \
+    "  --spec               only the spec, as a job file\n"                                        \
+    "  -o FORMAT            table, json, yaml, name\n"
+
+#define HELP_WHY                                                                                   \
+    "  queuectl why resnet-ddp-7f3k\n"                                                             \
+    "  queuectl why resnet-ddp-7f3k -o json\n\n"                                                   \
+    "queuectl why JOB   the reason, its numbers, the next step; queued-reasons(7)\n\n"             \
+    "  -o FORMAT            table, json, yaml\n"
+
+#define HELP_CANCEL                                                                                \
+    "  queuectl cancel resnet-ddp-7f3k --reason \"wrong data\"\n"                                  \
+    "  queuectl cancel -l sweep=lr -y\n"                                                           \
+    "  queuectl cancel --all --tenant vision\n\n"                                                  \
+    "queuectl cancel JOB...   stop jobs; one that has ended stays as it is\n\n"                    \
+    "  -l KEY=VALUE,...     my jobs with these labels\n"                                           \
+    "  --all --tenant T     all jobs of a tenant that you may cancel\n"                            \
+    "  --reason TEXT        kept with the job\n"                                                   \
+    "  -y, --yes            do not ask\n"                                                          \
+    "  -o FORMAT            table, name, json, yaml\n"
+
+#define HELP_WAIT                                                                                  \
+    "  queuectl wait resnet-ddp-7f3k; echo $?\n"                                                   \
+    "  queuectl wait a-1 b-2 --any --for running --timeout 10m\n\n"                                \
+    "queuectl wait JOB...   block until jobs are where they should be\n\n"                         \
+    "  --for WHAT           finished (default), running, scheduled\n"                              \
+    "  --any, --all         one of them, or all (default)\n"                                       \
+    "  --timeout T          exit 124 after this time; the jobs go on\n\n"                          \
+    "One job: exits with its own code; 120 cancelled, 121 preempted, 122 lost, 123 timed out,\n"   \
+    "1 failed without a code. Several: 0 or 1. 125: waiting itself failed\n"
+
+#define HELP_WATCH                                                                                 \
+    "  queuectl watch\n"                                                                           \
+    "  queuectl watch resnet-ddp-7f3k --exit-when-done\n"                                          \
+    "  queuectl watch -A --from 1200 -o jsonl\n\n"                                                 \
+    "queuectl watch [JOB]   one line an event, new ones unless --from is given\n\n"                \
+    "  -A, --all-tenants    of every tenant that you may see\n"                                    \
+    "  --tenant T           of a tenant and those below it\n"                                      \
+    "  --from N             events after number N; 0: all that are kept\n"                         \
+    "  --exit-when-done     end when the job has ended, with its code\n"                           \
+    "  -o FORMAT            table, jsonl\n"
+
+#define HELP_NODES                                                                                 \
+    "  queuectl nodes\n"                                                                           \
+    "  queuectl nodes -o json\n\n"                                                                 \
+    "queuectl nodes   nodes, their GPUs and who uses them\n\n"                                     \
+    "  --unhealthy          only nodes that cannot be used\n"                                      \
+    "  --no-headers         without the line of titles\n"                                          \
+    "  -o FORMAT            table, wide, json, yaml, name\n"
+
+#define HELP_TOPOLOGY                                                                              \
+    "  queuectl topology\n\n"                                                                      \
+    "queuectl topology   free GPUs and places for 1, 2, 4 and 8 of them, by level\n\n"             \
+    "  -o FORMAT            table, json, yaml\n"
+
+#define HELP_QUOTA                                                                                 \
+    "  queuectl quota\n"                                                                           \
+    "  queuectl quota vision\n\n"                                                                  \
+    "queuectl quota [TENANT]   guaranteed, used and borrowed GPUs\n\n"                             \
+    "  --no-headers         without the line of titles\n"                                          \
+    "  -o FORMAT            table, json, yaml\n"
+
+#define HELP_VERSION                                                                               \
+    "  queuectl version\n\n"                                                                       \
+    "queuectl version   of this program, and of the daemon when it answers\n\n"                    \
+    "  --client             do not ask the daemon\n"                                               \
+    "  -o FORMAT            table, json, yaml\n"
+
+#define HELP_HELP "  queuectl help submit\n\nqueuectl help [COMMAND]\n"
+
+#endif

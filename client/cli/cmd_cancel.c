@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_cancel.c - queuectl cancel: jobs by name, by label, or all of a tenant.
+ *
+ * What is not named one by one is counted and asked about first, unless -y says so.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "print_job.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+struct cancel {
+    bool all, yes;
+    const char *tenant, *reason;
+    struct cli_texts labels;
+    enum cli_format format;
+    struct arena arena;
+    VEC(const char *) names;
+    VEC(struct queued_cancelled) done;
+};
+
+static int select_jobs(struct cancel *x, struct queued_client *c)
+{
+    static const char *const active[] = {"active"};
+    struct queued_filter filter = {.n_states = 1, .states = active};
+    struct queued_cursor *cursor = NULL;
+    struct queued_pair *labels;
+    struct queued_error e;
+
+    if (cli_pairs(&x->labels, &labels, &filter.n_labels, &x->arena))
+        return EXIT_USAGE;
+    filter.labels = labels;
+    filter.tenant = x->tenant;
+    filter.all = x->tenant != NULL;
+    do {
+        struct queued_jobs *page = NULL;
+
+        if (queued_list(c, &filter, 0, false, &cursor, &page, &e))
+            return cli_error(&e);
+        for (size_t i = 0; i < page->n; i++)
+            if (page->v[i].id)
+                *vec_push(&x->names) = arena_strdup(&x->arena, page->v[i].id);
+        queued_jobs_free(page);
+    } while (cursor);
+    return 0;
+}
+
+/* Several jobs that nobody named: ask. 0: go on. */
+static int confirm(const struct cancel *x)
+{
+    char answer[8] = "";
+
+    if (x->yes)
+        return 0;
+    if (isatty(STDIN_FILENO) != 1)
+        return cli_usage("cancel: this would stop %zu jobs; say -y to do it", x->names.n);
+    (void)fprintf(stderr, "Stop %zu jobs? [y/N] ", x->names.n);
+    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y')) {
+        cli_note("nothing was stopped");
+        return EXIT_FAILED;
+    }
+    return 0;
+}
+
+static void print_one(const struct cancel *x, const struct queued_cancelled *j)
+{
+    if (x->format == FORMAT_NAME)
+        (void)printf("job/%s\n", j->name);
+    else if (x->format == FORMAT_TABLE && queued_state_is_final(j->state) &&
+             strcmp(j->state, "Cancelled") != 0)
+        (void)printf("job/%s had ended (%s)\n", j->name, j->state);
+    else if (x->format == FORMAT_TABLE)
+        (void)printf("job/%s %s\n", j->name,
+                     strcmp(j->state, "Cancelled") == 0 ? "cancelled" : "is being stopped");
+}
+
+static void print_documents(struct cancel *x)
+{
+    struct document *items, *d = list_document(&x->arena, "GangJobList", &items);
+
+    for (size_t i = 0; i < x->done.n; i++) {
+        struct document *j = document_map(&x->arena), *part;
+
+        document_put_text(&x->arena, j, "apiVersion", "gang.queued/v1");
+        document_put_text(&x->arena, j, "kind", "GangJob");
+        part = document_put_map(&x->arena, j, "metadata");
+        document_put_text(&x->arena, part, "name", x->done.v[i].name);
+        document_put_text(&x->arena, part, "id", x->done.v[i].id);
+        part = document_put_map(&x->arena, j, "status");
+        document_put_text(&x->arena, part, "state", x->done.v[i].state);
+        document_add(&x->arena, items, j);
+    }
+    cli_print(d, x->format);
+}
+
+/* All of them, also after one was refused; the first trouble gives the exit code. */
+static int stop_jobs(struct cancel *x, struct queued_client *c)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < x->names.n; i++) {
+        struct queued_cancelled j;
+        struct queued_error e;
+
+        if (queued_cancel(c, x->names.v[i], x->reason, &j, &e)) {
+            int code = cli_error(&e);
+
+            rc = rc ? rc : code;
+            if (e.code == QUEUED_UNAVAILABLE)
+                break;
+            continue;
+        }
+        *vec_push(&x->done) = j;
+        print_one(x, &j);
+    }
+    if (x->format == FORMAT_JSON || x->format == FORMAT_YAML)
+        print_documents(x);
+    return rc;
+}
+
+static int run(struct cancel *x)
+{
+    struct queued_client *c = NULL;
+    bool is_bulk = x->names.n == 0;
+    int rc = cli_connect(&c, cli_timeout_ms());
+
+    if (rc == 0 && is_bulk)
+        rc = select_jobs(x, c);
+    if (rc == 0 && x->names.n == 0)
+        cli_note("no job matches");
+    else if (rc == 0 && is_bulk)
+        rc = confirm(x);
+    if (rc == 0)
+        rc = stop_jobs(x, c);
+    queued_close(c);
+    return rc;
+}
+
+static int check(struct cancel *x, int argc, char **argv, int first)
+{
+    bool has_selector = x->labels.n || x->all;
+
+    for (int i = first; i < argc; i++)
+        *vec_push(&x->names) = argv[i];
+    if (x->names.n && has_selector)
+        return cli_usage("cancel: name jobs, or select them with -l or --all, not both");
+    if (!x->names.n && !has_selector)
+        return cli_usage("cancel: name the jobs to stop, or select them with -l or --all");
+    if (x->all && !x->tenant)
+        return cli_usage("cancel: --all needs --tenant");
+    if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML | 1u << FORMAT_NAME,
+                   &x->format))
+        return EXIT_USAGE;
+    return 0;
+}
+
+int cmd_cancel(int argc, char **argv)
+{
+    struct cancel x = {0};
+    const struct cli_option options[] = {
+        {"selector", 'l', OPTION_REPEATED, &x.labels},
+        {"all", 0, OPTION_FLAG, &x.all},
+        {"tenant", 0, OPTION_TEXT, &x.tenant},
+        {"reason", 0, OPTION_TEXT, &x.reason},
+        {"yes", 'y', OPTION_FLAG, &x.yes},
+    };
+    int first, rc = cli_parse("cancel", argc, argv, options, ARRAY_LEN(options), &first);
+
+    rc = rc ? rc - 1 : check(&x, argc, argv, first) ? EXIT_USAGE : run(&x);
+    vec_fini(&x.names);
+    vec_fini(&x.done);
+    cli_texts_fini(&x.labels);
+    arena_fini(&x.arena);
+    return rc;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_list.c - queuectl list: all pages of the jobs that match, sorted and printed.
+ *
+ * JSON and YAML carry whole jobs; the table needs less and asks for less.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "print_job.h"
+#include "print_table.h"
+#include "util/mem.h"
+#include "util/parse.h"
+#include "util/str.h"
+
+enum { PAGE_MAX = 500, LINE_MAX_WIDTH = 100 };
+
+struct list {
+    bool all, quiet, no_headers;
+    const char *tenant, *user, *states, *sort, *limit_text, *token;
+    struct cli_texts labels;
+    enum cli_format format;
+    uint64_t limit; /* 0: none */
+    struct queued_filter filter;
+    struct arena arena;
+    VEC(struct queued_jobs *) pages;
+    VEC(const struct queued_job *) jobs;
+    struct queued_cursor *cursor; /* where a list with a limit ended */
+};
+
+static int by_name(const struct queued_job *a, const struct queued_job *b)
+{
+    return strcmp(a->name ? a->name : "", b->name ? b->name : "");
+}
+
+static int by_tenant(const struct queued_job *a, const struct queued_job *b)
+{
+    return strcmp(a->tenant ? a->tenant : "", b->tenant ? b->tenant : "");
+}
+
+static int by_state(const struct queued_job *a, const struct queued_job *b)
+{
+    return strcmp(a->state ? a->state : "", b->state ? b->state : "");
+}
+
+static int by_priority(const struct queued_job *a, const struct queued_job *b)
+{
+    return strcmp(a->priority_class ? a->priority_class : "",
+                  b->priority_class ? b->priority_class : "");
+}
+
+static int by_gpus(const struct queued_job *a, const struct queued_job *b)
+{
+    return (a->gpus > b->gpus) - (a->gpus < b->gpus);
+}
+
+/* Youngest first: age grows. */
+static int by_age(const struct queued_job *a, const struct queued_job *b)
+{
+    return (a->created_us < b->created_us) - (a->created_us > b->created_us);
+}
+
+static const struct {
+    const char *name;
+    int (*compare)(const struct queued_job *, const struct queued_job *);
+} sorts[] = {
+    {"age", by_age},   {"name", by_name},         {"state", by_state},
+    {"gpus", by_gpus}, {"priority", by_priority}, {"tenant", by_tenant},
+};
+
+struct order {
+    int (*compare)(const struct queued_job *, const struct queued_job *);
+    int sign;
+};
+
+static int compare_jobs(const void *x, const void *y, void *ctx)
+{
+    const struct queued_job *a = *(const struct queued_job *const *)x;
+    const struct queued_job *b = *(const struct queued_job *const *)y;
+    const struct order *o = ctx;
+    int rc = o->sign * o->compare(a, b);
+
+    return rc ? rc : strcmp(a->id ? a->id : "", b->id ? b->id : "");
+}
+
+static int find_order(const char *word, struct order *ret)
+{
+    const char *name = word + (*word == '-');
+
+    for (size_t i = 0; i < ARRAY_LEN(sorts); i++) {
+        if (strcmp(sorts[i].name, name) == 0) {
+            *ret = (struct order){sorts[i].compare, *word == '-' ? -1 : 1};
+            return 0;
+        }
+    }
+    return cli_usage("list: --sort %s: write age, name, state, gpus, priority or tenant", word);
+}
+
+/* "pending,Running" as the states' names of the wire. */
+static void read_states(struct list *l)
+{
+    char *rest = arena_strdup(&l->arena, l->states ? l->states : "");
+    const char **v = arena_alloc(&l->arena, (strlen(rest) + 1) * sizeof(*v));
+
+    for (char *one = strtok_r(rest, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+        if (strcmp(one, "active") != 0 && *one >= 'a' && *one <= 'z')
+            *one = (char)(*one - 'a' + 'A');
+        if (strcmp(one, "Timedout") == 0)
+            one = arena_strdup(&l->arena, "TimedOut");
+        v[l->filter.n_states++] = one;
+    }
+    l->filter.states = v;
+}
+
+static int read_filter(struct list *l)
+{
+    struct queued_pair *labels;
+    struct err err;
+
+    if (l->limit_text && parse_u64(l->limit_text, 1, UINT32_MAX, &l->limit, &err))
+        return cli_usage("list: --limit: %s", err.text);
+    if (cli_pairs(&l->labels, &labels, &l->filter.n_labels, &l->arena))
+        return EXIT_USAGE;
+    l->filter.labels = labels;
+    l->filter.all = l->all || l->tenant || l->user;
+    l->filter.tenant = l->tenant;
+    l->filter.user = l->user;
+    read_states(l);
+    if (l->token && queued_cursor_from_text(l->token, &l->cursor, NULL))
+        return cli_usage("list: --continue: not a token of an earlier list");
+    return 0;
+}
+
+static int fetch(struct list *l, struct queued_client *c)
+{
+    bool is_full = l->format == FORMAT_JSON || l->format == FORMAT_YAML;
+    struct queued_error e;
+
+    do {
+        struct queued_jobs *page = NULL;
+        uint64_t left = l->limit ? l->limit - l->jobs.n : PAGE_MAX;
+
+        if (queued_list(c, &l->filter, (uint32_t)(left < PAGE_MAX ? left : PAGE_MAX), is_full,
+                        &l->cursor, &page, &e))
+            return cli_error(&e);
+        *vec_push(&l->pages) = page;
+        for (size_t i = 0; i < page->n; i++)
+            *vec_push(&l->jobs) = &page->v[i];
+    } while (l->cursor && !(l->limit && l->jobs.n >= l->limit));
+    return 0;
+}
+
+static void print_document(struct list *l)
+{
+    struct document *items, *d = list_document(&l->arena, "GangJobList", &items);
+    char *token;
+
+    for (size_t i = 0; i < l->jobs.n; i++)
+        document_add(&l->arena, items, job_document(&l->arena, l->jobs.v[i]));
+    if (l->cursor) {
+        token = queued_cursor_text(l->cursor);
+        document_put_text(&l->arena, d, "continue", arena_strdup(&l->arena, token));
+        free(token);
+    }
+    cli_print(d, l->format);
+}
+
+static void print_rows(struct list *l)
+{
+    bool is_wide = l->format == FORMAT_WIDE;
+    struct table *t = job_table(is_wide);
+    int64_t now = cli_now_us();
+
+    for (size_t i = 0; i < l->jobs.n; i++)
+        job_table_add(t, l->jobs.v[i], is_wide, now);
+    table_print(t, is_wide ? 0 : LINE_MAX_WIDTH, !l->no_headers);
+    table_destroy(t);
+    if (l->cursor)
+        cli_note("there are more; raise --limit");
+}
+
+static void print(struct list *l)
+{
+    if (l->format == FORMAT_JSON || l->format == FORMAT_YAML) {
+        print_document(l);
+    } else if (l->jobs.n == 0) {
+        cli_note(l->filter.all ? "no job matches" : "no job of yours matches; -A shows all");
+    } else if (l->format == FORMAT_NAME) {
+        for (size_t i = 0; i < l->jobs.n; i++)
+            (void)printf("job/%s\n", l->jobs.v[i]->name ? l->jobs.v[i]->name : "");
+    } else {
+        print_rows(l);
+    }
+}
+
+static int run(struct list *l)
+{
+    struct queued_client *c = NULL;
+    struct order order;
+    int rc = l->sort ? find_order(l->sort, &order) : 0;
+
+    if (rc == 0)
+        rc = read_filter(l);
+    if (rc == 0)
+        rc = cli_connect(&c, cli_timeout_ms());
+    if (rc == 0)
+        rc = fetch(l, c);
+    queued_close(c);
+    if (rc)
+        return rc;
+    if (l->quiet)
+        return l->jobs.n ? EXIT_OK : EXIT_FAILED;
+    if (l->sort && l->jobs.n)
+        qsort_r(l->jobs.v, l->jobs.n, sizeof(struct queued_job *), compare_jobs, &order);
+    print(l);
+    return EXIT_OK;
+}
+
+int cmd_list(int argc, char **argv)
+{
+    struct list l = {0};
+    const struct cli_option options[] = {
+        {"all-tenants", 'A', OPTION_FLAG, &l.all},
+        {"tenant", 0, OPTION_TEXT, &l.tenant},
+        {"user", 0, OPTION_TEXT, &l.user},
+        {"state", 0, OPTION_TEXT, &l.states},
+        {"selector", 'l', OPTION_REPEATED, &l.labels},
+        {"sort", 0, OPTION_TEXT, &l.sort},
+        {"limit", 0, OPTION_TEXT, &l.limit_text},
+        {"continue", 0, OPTION_TEXT, &l.token},
+        {"quiet", 'q', OPTION_FLAG, &l.quiet},
+        {"no-headers", 0, OPTION_FLAG, &l.no_headers},
+    };
+    int first, rc = cli_parse("list", argc, argv, options, ARRAY_LEN(options), &first);
+
+    if (rc)
+        rc--;
+    else if (first < argc)
+        rc = cli_usage("list: unexpected \"%s\"; queuectl describe JOB shows one job", argv[first]);
+    else if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_WIDE | 1u << FORMAT_JSON |
+                            1u << FORMAT_YAML | 1u << FORMAT_NAME,
+                        &l.format))
+        rc = EXIT_USAGE;
+    else
+        rc = run(&l);
+    for (size_t i = 0; i < l.pages.n; i++)
+        queued_jobs_free(l.pages.v[i]);
+    vec_fini(&l.pages);
+    vec_fini(&l.jobs);
+    cli_texts_fini(&l.labels);
+    queued_cursor_free(l.cursor);
+    arena_fini(&l.arena);
+    return rc;
+}

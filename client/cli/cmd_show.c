@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_show.c - queuectl describe and why: one job, for people and for programs.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "print_job.h"
+#include "print_table.h"
+#include "util/mem.h"
+#include "util/parse.h"
+
+static void line(const char *name, const char *text)
+{
+    if (text && *text)
+        (void)printf("  %-9s  %s\n", name, text);
+}
+
+static void line_time(const char *name, int64_t usec)
+{
+    char buf[FORMAT_MAX];
+
+    if (usec > 0)
+        line(name, format_time(buf, usec));
+}
+
+static void print_summary(const struct queued_job *job)
+{
+    char buf[FORMAT_MAX];
+
+    (void)printf("Summary\n");
+    line("name", job->name);
+    line("id", job->id);
+    line("tenant", job->tenant);
+    line("namespace", job->ns);
+    line("user", job->user);
+    line("priority", job->priority_class);
+    line("key", job->submit_key);
+    line("state", job->state);
+    line("outcome", job->outcome);
+    line_time("created", job->created_us);
+    line_time("running", job->running_us);
+    line_time("ended", job->ended_us);
+    (void)printf("  %-9s  %llu in %u pods%s%s\n", "gpus", (unsigned long long)job->gpus, job->pods,
+                 job->gpu_model ? ", " : "", job->gpu_model ? job->gpu_model : "");
+    if (job->restarts)
+        (void)printf("  %-9s  %u\n", "restarts", job->restarts);
+    if (job->has_exit_code)
+        (void)printf("  %-9s  %d\n", "exit code", job->exit_code);
+    if (job->state_since_us > 0)
+        (void)printf("  %-9s  %s\n", "since",
+                     format_duration(buf, (cli_now_us() - job->state_since_us) / USEC_PER_SEC *
+                                              USEC_PER_SEC));
+}
+
+static void print_reason(const struct queued_job *job)
+{
+    if (!job->reason_code)
+        return;
+    (void)printf("\n%s\n", job->position ? "Why pending" : "Reason");
+    line("code", job->reason_code);
+    line("text", job->reason_text);
+    if (job->position)
+        (void)printf("  %-9s  %u in tenant %s\n", "position", job->position,
+                     job->tenant ? job->tenant : "");
+}
+
+static void print_pods(const struct queued_attempt *t)
+{
+    static const struct table_column columns[] = {
+        {"POD", TABLE_WHOLE, 0},  {"RANK", TABLE_WHOLE, 0},  {"NODE", TABLE_WHOLE, 0},
+        {"GPUS", TABLE_WHOLE, 0}, {"PHASE", TABLE_WHOLE, 0}, {"EXIT", TABLE_WHOLE, 0},
+    };
+    struct table *table = table_create(columns, ARRAY_LEN(columns));
+
+    for (size_t i = 0; i < t->n_pods; i++) {
+        const struct queued_pod *p = &t->pods[i];
+
+        table_add(table, p->name);
+        table_addf(table, "%u", p->rank);
+        table_add(table, p->node);
+        table_addf(table, "%u", p->gpus);
+        table_add(table, p->phase);
+        if (p->has_exit_code)
+            table_addf(table, "%d", p->exit_code);
+        else
+            table_add(table, NULL);
+    }
+    (void)printf("\nPods\n");
+    table_print(table, 0, true);
+    table_destroy(table);
+}
+
+static void print_attempts(const struct queued_job *job)
+{
+    static const struct table_column columns[] = {
+        {"ATTEMPT", TABLE_WHOLE, 0}, {"STARTED", TABLE_WHOLE, 0}, {"RUNNING", TABLE_WHOLE, 0},
+        {"ENDED", TABLE_WHOLE, 0},   {"EXIT", TABLE_WHOLE, 0},    {"REASON", TABLE_WHOLE, 0},
+    };
+    struct table *table;
+    char buf[FORMAT_MAX];
+
+    if (job->n_attempts == 0)
+        return;
+    table = table_create(columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < job->n_attempts; i++) {
+        const struct queued_attempt *t = &job->attempts[i];
+
+        table_addf(table, "%u", t->number);
+        table_add(table, t->started_us > 0 ? format_time(buf, t->started_us) : NULL);
+        table_add(table, t->running_us > 0 ? format_time(buf, t->running_us) : NULL);
+        table_add(table, t->ended_us > 0 ? format_time(buf, t->ended_us) : NULL);
+        if (t->has_exit_code)
+            table_addf(table, "%d", t->exit_code);
+        else
+            table_add(table, NULL);
+        table_add(table, t->reason);
+    }
+    (void)printf("\nAttempts\n");
+    table_print(table, 0, true);
+    table_destroy(table);
+}
+
+static void print_job(const struct queued_job *job)
+{
+    print_summary(job);
+    print_reason(job);
+    if (job->placement) {
+        (void)printf("\nPlacement\n");
+        line("domains", job->placement);
+    }
+    if (job->n_attempts && job->attempts[job->n_attempts - 1].n_pods)
+        print_pods(&job->attempts[job->n_attempts - 1]);
+    print_attempts(job);
+}
+
+static int print_spec(const struct queued_job *job, enum cli_format format)
+{
+    char *text;
+
+    if (!job->spec) {
+        cli_note("the daemon did not send the spec of this job");
+        return EXIT_FAILED;
+    }
+    text = queued_spec_text(job->spec, format == FORMAT_JSON ? QUEUED_JSON : QUEUED_YAML);
+    (void)fputs(text, stdout); /* cli_finish() looks for errors */
+    free(text);
+    return EXIT_OK;
+}
+
+static int describe(const char *name, bool only_spec, enum cli_format format)
+{
+    struct queued_client *c = NULL;
+    struct queued_jobs *jobs = NULL;
+    struct arena a = {0};
+    struct queued_error e;
+    int rc = cli_connect(&c, cli_timeout_ms());
+
+    if (rc)
+        return rc;
+    if (queued_get(c, name, &jobs, &e))
+        rc = cli_error(&e);
+    else if (only_spec)
+        rc = print_spec(&jobs->v[0], format);
+    else if (format == FORMAT_NAME)
+        (void)printf("job/%s\n", jobs->v[0].name ? jobs->v[0].name : "");
+    else if (format == FORMAT_TABLE)
+        print_job(&jobs->v[0]);
+    else
+        cli_print(job_document(&a, &jobs->v[0]), format);
+    arena_fini(&a);
+    queued_jobs_free(jobs);
+    queued_close(c);
+    return rc;
+}
+
+int cmd_describe(int argc, char **argv)
+{
+    bool only_spec = false;
+    const struct cli_option options[] = {{"spec", 0, OPTION_FLAG, &only_spec}};
+    enum cli_format format;
+    int first, rc = cli_parse("describe", argc, argv, options, ARRAY_LEN(options), &first);
+
+    if (rc)
+        return rc - 1;
+    if (argc - first != 1)
+        return cli_usage("describe: name one job; queuectl list shows them");
+    if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML | 1u << FORMAT_NAME,
+                   &format))
+        return EXIT_USAGE;
+    return describe(argv[first], only_spec, format);
+}
+
+/* ---- why */
+
+static void print_why(const struct queued_why *w)
+{
+    const struct queued_job *job = w->job;
+    char buf[FORMAT_MAX];
+
+    for (const char *p = job->state ? job->state : "?"; *p; p++)
+        (void)putchar(toupper((unsigned char)*p));
+    if (job->state_since_us > 0)
+        (void)printf(" %s", format_duration(buf, (cli_now_us() - job->state_since_us) /
+                                                     USEC_PER_SEC * USEC_PER_SEC));
+    if (job->reason_code)
+        (void)printf("   %s", job->reason_code);
+    if (job->position)
+        (void)printf("   position %u in tenant %s", job->position, job->tenant ? job->tenant : "");
+    if (job->position && w->position_overall)
+        (void)printf(", %u overall", w->position_overall);
+    (void)putchar('\n');
+    line("asks", w->asks);
+    line("now", w->now && *w->now ? w->now : job->reason_text);
+    line("closest", w->closest);
+    line("not it", w->not_it);
+    line("try", w->next_step);
+}
+
+static struct document *why_document(struct arena *a, const struct queued_why *w)
+{
+    struct document *d = job_document(a, w->job), *why;
+
+    why = document_put_map(a, d, "why");
+    document_put_text(a, why, "asks", w->asks);
+    document_put_text(a, why, "now", w->now);
+    document_put_text(a, why, "closest", w->closest);
+    document_put_text(a, why, "notIt", w->not_it);
+    document_put_text(a, why, "nextStep", w->next_step);
+    if (w->position_overall)
+        document_put_int(a, why, "positionOverall", w->position_overall);
+    return d;
+}
+
+int cmd_why(int argc, char **argv)
+{
+    struct queued_client *c = NULL;
+    struct queued_why *why = NULL;
+    struct arena a = {0};
+    enum cli_format format;
+    struct queued_error e;
+    int first, rc = cli_parse("why", argc, argv, NULL, 0, &first);
+
+    if (rc)
+        return rc - 1;
+    if (argc - first != 1)
+        return cli_usage("why: name one job; queuectl list shows them");
+    if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML, &format))
+        return EXIT_USAGE;
+    rc = cli_connect(&c, cli_timeout_ms());
+    if (rc)
+        return rc;
+    if (queued_why(c, argv[first], &why, &e))
+        rc = cli_error(&e);
+    else if (format == FORMAT_TABLE)
+        print_why(why);
+    else
+        cli_print(why_document(&a, why), format);
+    arena_fini(&a);
+    queued_why_free(why);
+    queued_close(c);
+    return rc;
+}

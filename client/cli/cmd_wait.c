@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_wait.c - queuectl wait, and what submit --wait shares with it.
+ *
+ * Progress goes to stderr. Ctrl-C detaches: the jobs go on. Exit codes 1..7 of the command line
+ * end where a job was accepted; from there on a trouble of ours is 125.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+static const struct {
+    const char *state;
+    int code;
+} final_codes[] = {
+    {"Succeeded", EXIT_OK}, {"Cancelled", EXIT_CANCELLED}, {"Preempted", EXIT_PREEMPTED},
+    {"Lost", EXIT_LOST},    {"TimedOut", EXIT_TIMED_OUT},
+};
+
+int cli_job_exit(const struct queued_job *job)
+{
+    const char *state = job->state ? job->state : "";
+
+    for (size_t i = 0; i < ARRAY_LEN(final_codes); i++)
+        if (strcmp(final_codes[i].state, state) == 0)
+            return final_codes[i].code;
+    if (!queued_state_is_final(state))
+        return EXIT_OK; /* what was waited for is reached */
+    return job->has_exit_code && job->exit_code > 0 && job->exit_code < 256 ? job->exit_code
+                                                                            : EXIT_FAILED;
+}
+
+/* What the signal handler says; made before it can run. */
+static struct str goodbye;
+
+static void detach(int signo)
+{
+    ssize_t written = write(STDERR_FILENO, goodbye.s, goodbye.len);
+
+    (void)signo;
+    (void)written; /* nothing else can be done here */
+    _exit(EXIT_INTERRUPTED);
+}
+
+static void prepare_detach(const char *const *jobs, size_t n)
+{
+    struct sigaction action = {.sa_handler = detach};
+
+    str_add(&goodbye, "\nqueuectl: detached, the jobs go on; to wait again: queuectl wait");
+    for (size_t i = 0; i < n; i++)
+        str_addf(&goodbye, " %s", jobs[i]);
+    str_addf(&goodbye, "; to stop: queuectl cancel %s\n", n == 1 ? jobs[0] : "JOB...");
+    (void)sigaction(SIGINT, &action, NULL); /* without it Ctrl-C just ends us */
+}
+
+static int show_change(const struct queued_event *e, void *ctx)
+{
+    bool is_tty = *(bool *)ctx;
+
+    (void)fprintf(stderr, "%s%s  %s%s%s%s%s", is_tty ? "\r\033[K" : "",
+                  e->job_name ? e->job_name : "", e->to ? e->to : "",
+                  e->reason && *e->reason ? "  " : "", e->reason ? e->reason : "",
+                  e->text && *e->text ? ": " : "", e->text ? e->text : "");
+    if (!is_tty)
+        (void)fputc('\n', stderr);
+    (void)fflush(stderr);
+    return 0;
+}
+
+static int judge(const struct queued_jobs *jobs, bool any)
+{
+    int worst = EXIT_OK, best = EXIT_FAILED;
+
+    if (jobs->n == 1)
+        return cli_job_exit(&jobs->v[0]);
+    for (size_t i = 0; i < jobs->n; i++) {
+        bool is_final = jobs->v[i].state && queued_state_is_final(jobs->v[i].state);
+        int code = cli_job_exit(&jobs->v[i]);
+
+        worst = code ? EXIT_FAILED : worst;
+        best = code == 0 && (is_final || !any) ? EXIT_OK : best;
+    }
+    return any ? best : worst;
+}
+
+static int run(struct queued_client *c, const char *const *jobs, size_t n,
+               struct queued_wait_options *o)
+{
+    bool is_tty = isatty(STDERR_FILENO) == 1;
+    struct queued_jobs *done = NULL;
+    struct queued_error e;
+    int rc;
+
+    o->on_event = show_change;
+    o->ctx = &is_tty;
+    prepare_detach(jobs, n);
+    if (queued_wait(c, jobs, n, o, &done, &e) == 0)
+        rc = judge(done, o->any);
+    else if (e.code == QUEUED_DEADLINE)
+        rc = EXIT_WAIT_OVER;
+    else
+        rc = e.code == QUEUED_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_WAIT_FAILED;
+    if (is_tty)
+        (void)fputc('\n', stderr);
+    if (!done)
+        cli_note("%s", e.text);
+    queued_jobs_free(done);
+    return rc;
+}
+
+int cli_wait_all(struct queued_client *c, const char *const *jobs, size_t n)
+{
+    struct queued_wait_options o = {.wait_ms = (int64_t)cli_timeout_ms()};
+
+    return run(c, jobs, n, &o);
+}
+
+static int read_what(const char *word, enum queued_wait_for *ret)
+{
+    static const char *const words[] = {
+        [QUEUED_WAIT_FINISHED] = "finished",
+        [QUEUED_WAIT_RUNNING] = "running",
+        [QUEUED_WAIT_SCHEDULED] = "scheduled",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcmp(words[i], word) == 0) {
+            *ret = (enum queued_wait_for)i;
+            return 0;
+        }
+    }
+    return cli_usage("wait: --for %s: write finished, running or scheduled", word);
+}
+
+int cmd_wait(int argc, char **argv)
+{
+    const char *what = "finished";
+    bool any = false, all = false;
+    const struct cli_option options[] = {
+        {"for", 0, OPTION_TEXT, &what},
+        {"any", 0, OPTION_FLAG, &any},
+        {"all", 0, OPTION_FLAG, &all},
+    };
+    struct queued_wait_options o = {0};
+    struct queued_client *c = NULL;
+    int first, rc = cli_parse("wait", argc, argv, options, ARRAY_LEN(options), &first);
+
+    if (rc)
+        return rc - 1;
+    if (any && all)
+        return cli_usage("wait: --any or --all, not both");
+    if (first == argc)
+        return cli_usage("wait: name the jobs to wait for; queuectl list shows them");
+    if (read_what(what, &o.what))
+        return EXIT_USAGE;
+    o.any = any;
+    o.wait_ms = (int64_t)cli_timeout_ms();
+    if (cli_connect(&c, 0))
+        return EXIT_WAIT_FAILED;
+    rc = run(c, (const char *const *)&argv[first], (size_t)(argc - first), &o);
+    queued_close(c);
+    return rc;
+}

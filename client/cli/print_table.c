@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* print_table.c - text in columns.
+ *
+ * All cells are kept until the widths are known; the last column is not padded.
+ */
+#include "print_table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/mem.h"
+#include "util/vec.h"
+
+struct table {
+    const struct table_column *columns;
+    size_t n;
+    size_t *width;
+    struct arena arena;
+    VEC(const char *) cells;
+};
+
+struct table *table_create(const struct table_column *columns, size_t n)
+{
+    struct table *t = xcalloc(1, sizeof(*t));
+
+    t->columns = columns;
+    t->n = n;
+    t->width = xcalloc(n, sizeof(*t->width));
+    return t;
+}
+
+void table_destroy(struct table *t)
+{
+    if (!t)
+        return;
+    vec_fini(&t->cells);
+    arena_fini(&t->arena);
+    free(t->width);
+    free(t);
+}
+
+void table_add(struct table *t, const char *text)
+{
+    *vec_push(&t->cells) = text && *text ? arena_strdup(&t->arena, text) : "-";
+}
+
+void table_addf(struct table *t, const char *fmt, ...)
+{
+    char buf[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(buf, sizeof(buf), fmt, ap); /* a longer cell is cut */
+    va_end(ap);
+    table_add(t, buf);
+}
+
+static void measure(struct table *t, bool has_header)
+{
+    for (size_t i = 0; i < t->n; i++)
+        t->width[i] = has_header ? strlen(t->columns[i].title) : 0;
+    for (size_t i = 0; i < t->cells.n; i++) {
+        size_t len = strlen(t->cells.v[i]);
+
+        if (len > t->width[i % t->n])
+            t->width[i % t->n] = len;
+    }
+}
+
+static size_t line_width(const struct table *t)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        sum += t->width[i] + (i + 1 < t->n ? 2 : 0);
+    return sum;
+}
+
+/* Cut the last column first, then the others from the left, each down to its least width. */
+static void fit(struct table *t, size_t limit)
+{
+    for (size_t k = 0; k < t->n && line_width(t) > limit; k++) {
+        size_t i = k == 0 ? t->n - 1 : k - 1;
+        size_t over = line_width(t) - limit;
+        size_t min = t->columns[i].min;
+
+        if (t->columns[i].cut == TABLE_WHOLE || t->width[i] <= min)
+            continue;
+        t->width[i] = t->width[i] - min > over ? t->width[i] - over : min;
+    }
+}
+
+static void print_cut(const char *text, size_t len, size_t width, enum table_cut cut)
+{
+    size_t tail = width > 12 ? 5 : 0; /* "-7f3k" */
+
+    if (cut == TABLE_CUT_MIDDLE && tail)
+        (void)printf("%.*s..%s", (int)(width - 2 - tail), text, text + len - tail);
+    else
+        (void)printf("%.*s.", (int)(width ? width - 1 : 0), text);
+}
+
+static void print_cell(const struct table *t, size_t i, const char *text)
+{
+    size_t len = strlen(text), width = t->width[i];
+    bool is_last = i + 1 == t->n;
+
+    if (len > width)
+        print_cut(text, len, width, t->columns[i].cut);
+    else if (is_last)
+        (void)fputs(text, stdout);
+    else
+        (void)printf("%-*s", (int)width, text);
+    (void)fputs(is_last ? "\n" : "  ", stdout);
+}
+
+void table_print(struct table *t, size_t width, bool has_header)
+{
+    measure(t, has_header);
+    if (width)
+        fit(t, width);
+    for (size_t i = 0; has_header && i < t->n; i++)
+        print_cell(t, i, t->columns[i].title);
+    for (size_t i = 0; i < t->cells.n; i++)
+        print_cell(t, i % t->n, t->cells.v[i]);
+}
