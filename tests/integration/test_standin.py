@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_standin.py - the stand-in API server by itself: pages, watches, selectors, kubelets, faults.
 
-Run with STANDIN=path of the program. Also runs test_standin_replay.py, which holds the answers
+Run with STANDIN=path of the program. Also runs standin_replay.py, which holds the answers
 against recorded ones. The last line is "N passed, N failed".
 """
 import http.client
 import json
 import os
 import re
+import ssl
 import sys
 import tempfile
 import time
 
-import test_standin_lib as lib
-import test_standin_replay
+import standin_lib as lib
+import standin_replay
 
 PODS = "/api/v1/namespaces/t/pods"
 BOUND_EARLY = 0.3
@@ -75,6 +76,46 @@ class StartTest(lib.Case):
             server.stop()
         self.assertEqual(got["status"]["allocatable"], {"nvidia.com/gpu": "7"})
         self.assertEqual(got["status"]["conditions"][0]["status"], "False")
+
+
+class TlsTest(lib.unittest.TestCase):
+    def make(self, *arguments):
+        lib.subprocess.run(["openssl", *arguments], cwd=self.directory, check=True,
+                           stdout=lib.subprocess.DEVNULL, stderr=lib.subprocess.DEVNULL)
+
+    def make_ca(self, name):
+        self.make("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                  "-nodes", "-keyout", name + ".key", "-out", name + ".pem", "-days", "2",
+                  "-subj", "/CN=" + name, "-addext", "subjectAltName=IP:127.0.0.1")
+
+    def status(self, certificate=None):
+        context = ssl.create_default_context(cafile=os.path.join(self.directory, "server.pem"))
+        if certificate:
+            base = os.path.join(self.directory, certificate)
+            context.load_cert_chain(base + ".pem", base + ".key")
+        connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, timeout=5,
+                                                 context=context)
+        connection.request("GET", "/api/v1/nodes")
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    def test_only_certificates_of_the_client_ca_get_in(self):
+        with tempfile.TemporaryDirectory() as self.directory:
+            for name in ("server", "ca"):
+                self.make_ca(name)
+            self.make("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                      "-keyout", "user.key", "-out", "user.csr", "-subj", "/CN=user")
+            self.make("x509", "-req", "-in", "user.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+                      "-CAcreateserial", "-out", "user.pem", "-days", "2")
+            base = os.path.join(self.directory, "")
+            self.server = lib.Server("--make-nodes", "1", "--tls-cert", base + "server.pem",
+                                     "--tls-key", base + "server.key", "--client-ca",
+                                     base + "ca.pem")
+            self.assertEqual(self.status(), 401)
+            self.assertEqual(self.status("user"), 200)
+            self.assertEqual(self.status("server"), 401)
+            self.assertEqual(self.server.stop(), 0)
 
 
 class StateTest(lib.Case):
@@ -203,7 +244,7 @@ class WatchTest(lib.Case):
         self.assertEqual(gone["status"]["phase"], "Running")
         self.assertEqual(gone["metadata"]["resourceVersion"],
                          self.get_pod("p")["metadata"]["resourceVersion"])
-        watch.close()
+        watch.hang_up()
 
     def test_drop_watches_ends_all_cleanly(self):
         watches = [lib.Watch(self.server, path + "?watch=1&resourceVersion=%d" % self.server.rv())
@@ -218,7 +259,7 @@ class WatchTest(lib.Case):
         watch = lib.Watch(self.server, "/api/v1/pods?watch=1&resourceVersion=%d"
                           % self.server.rv())
         self.assertEqual(self.server.get("/_standin/stats").json["watches"], 1)
-        watch.connection.sock.shutdown(2) if watch.connection.sock else watch.response.fp.raw._sock.shutdown(2)
+        watch.hang_up()
         lib.wait_for(lambda: self.server.get("/_standin/stats").json["watches"] == 0)
 
 
@@ -458,4 +499,4 @@ class FaultTest(lib.Case):
 
 
 if __name__ == "__main__":
-    sys.exit(lib.main(sys.modules[__name__], test_standin_replay))
+    sys.exit(lib.main(sys.modules[__name__], standin_replay))

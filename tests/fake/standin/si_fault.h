@@ -2,7 +2,15 @@
 /* si_fault.h - faults on demand of the stand-in API server: rules, and what they do to a request.
  *
  * Rules come by POST /_standin/faults and stay until cleared. A rule counts the requests that
- * match it, and acts from the nth one on, count times.
+ * match it, and acts from the nth one on, count times (default: from the first, without end).
+ * A rule is {verb, resource, name (a trailing * makes it a prefix), nth, count, action, ...}:
+ *   status  answer with code (503), reason, message, retryAfter; text: true = as plain text
+ *   lose    carry out, then close the connection without an answer
+ *   delay   wait ms before carrying out; status and lose wait too when they have ms
+ *   cut     close in the middle of the answer or stream, after bytes
+ *   silent  a watch that sends nothing and does not end, not even by its timeout
+ *   stale   a watch that delivers nothing for ms, then everything
+ *   double  a watch that delivers every event twice
  */
 #ifndef QUEUED_STANDIN_FAULT_H
 #define QUEUED_STANDIN_FAULT_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_standin_lib.py - starting the stand-in API server and talking to it, for its tests.
+"""standin_lib.py - starting the stand-in API server and talking to it, for its tests.
 
 Holds no tests. The program is $STANDIN, or build/tests/standin. Every server runs in a temporary
 directory of its own and is stopped at the end of the test that started it.
@@ -8,6 +8,7 @@ import concurrent.futures
 import http.client
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import threading
@@ -119,6 +120,7 @@ class Watch(threading.Thread):
         self.how = None
         self.connection = server.connect(timeout=30)
         self.connection.request("GET", path)
+        self.socket = self.connection.sock
         self.response = self.connection.getresponse()
         self.start()
 
@@ -141,9 +143,9 @@ class Watch(threading.Thread):
         self.connection.close()
         return self.events
 
-    def close(self):
-        self.connection.sock.close() if self.connection.sock else None
-        self.response.close()
+    def hang_up(self):
+        """End the connection from this side."""
+        self.socket.shutdown(socket.SHUT_RDWR)
 
 
 def wait_for(what, timeout=5.0):

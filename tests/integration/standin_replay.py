@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_standin_replay.py - holds the stand-in against recorded exchanges with a real API server.
+"""standin_replay.py - holds the stand-in against recorded exchanges with a real API server.
 
 Every test makes the state of one recorded topic, sends the recorded requests and compares status,
 headers that clients act on, and the whole body; what may differ by time and chance is masked, and
@@ -11,7 +11,7 @@ import os
 import re
 import sys
 
-import test_standin_lib as lib
+import standin_lib as lib
 
 TRACES = os.path.join(lib.ROOT, "tests", "data", "apiserver-traces")
 MASKED = {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time",
