@@ -234,6 +234,8 @@ static int take_members(struct job *j, const job_record *r, uint32_t pods, struc
         for (uint32_t index = 0; index < r->roles[role]->replicas; index++, i++) {
             uint32_t at = r->member_node[i];
 
+            if (at >= r->n_nodes && job_state_is_active(j->state))
+                return err_set(err, ERR_INVALID, "pod %u of an active job has no host", i);
             j->members[i] = (struct member){
                 .node_ix = at < r->n_nodes ? cluster_node_named(c, r->nodes[at]) : IX_NONE,
                 .rank = r->member_rank[i],

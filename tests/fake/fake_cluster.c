@@ -13,6 +13,8 @@
 
 #include "fake_watch.h"
 
+enum { ASK_AGAIN_S = 60 };
+
 enum fc_stage { STAGE_CREATE, STAGE_BIND, STAGE_DELETE, STAGE_DONE };
 
 struct fc_pod {
@@ -319,8 +321,9 @@ static void request_delete(struct fake_cluster *fc, const struct fc_task *t, str
         return;
     }
     world_pod_delete(fc->w, pod, t->grace_us);
+    /* the watch may miss what came and went between two lists: ask again until it is not there */
     if (!trouble(fc, FAULT_DELETE_ANSWER_LOST, 300))
-        p->stage = STAGE_DONE; /* the watch tells when it is gone */
+        p->due = fc->w->now + t->grace_us + ASK_AGAIN_S * USEC_PER_SEC;
 }
 
 static void request_service(struct fake_cluster *fc, struct fc_task *t)
@@ -445,6 +448,8 @@ usec_t fake_cluster_next(const struct fake_cluster *fc)
 {
     usec_t next = fc->out.n ? fc->w->now : fake_watch_next(fc->watch);
 
+    if (!fake_watch_is_up(fc->watch))
+        return next;
     for (size_t i = 0; i < fc->tasks.n; i++)
         if (task_next(&fc->tasks.v[i]) < next)
             next = task_next(&fc->tasks.v[i]);

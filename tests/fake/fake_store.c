@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "store/store_load.h"
+#include "util/crc32c.h"
 #include "util/mem.h"
 #include "util/vec.h"
 
@@ -342,6 +343,17 @@ bool fake_store_at(const struct fake_store *f, enum store_table t, size_t i,
     *ret_key = (struct store_bytes){r->key, r->key_len};
     *ret_value = (struct store_bytes){r->value, r->value_len};
     return true;
+}
+
+void fake_store_sign(enum store_table t, struct store_bytes key, uint8_t *value, size_t len)
+{
+    uint8_t where[3] = {(uint8_t)t, (uint8_t)(key.len >> 8), (uint8_t)key.len};
+    uint32_t crc = crc32c(crc32c(0, where, sizeof(where)), key.p, key.len);
+
+    assert(len >= STORE_HEADER_BYTES);
+    crc = crc32c(crc32c(crc, value, 4), value + STORE_HEADER_BYTES, len - STORE_HEADER_BYTES);
+    for (int i = 0; i < 4; i++)
+        value[4 + i] = (uint8_t)(crc >> (24 - 8 * i));
 }
 
 static void feed_record(const struct record *r, void (*fn)(void *arg, const void *p, size_t len),

@@ -47,6 +47,9 @@ bool fake_store_at(const struct fake_store *f, enum store_table t, size_t i,
 /* Replace or add a record, whatever its bytes: damage, and records of other versions. */
 void fake_store_set(struct fake_store *f, enum store_table t, struct store_bytes key,
                     struct store_bytes value);
+/* Give a value (at least a header) the checksum that belongs to its bytes and place: what the
+ * store then believes is for decoding to judge. */
+void fake_store_sign(enum store_table t, struct store_bytes key, uint8_t *value, size_t len);
 /* All tables, keys and values, each with its length: equal stores give equal bytes. */
 void fake_store_bytes(const struct fake_store *f, struct str *ret);
 /* A number over those bytes. */

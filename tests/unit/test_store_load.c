@@ -12,8 +12,7 @@
 
 #include "../fake/fake_store.h"
 #include "../fake/store_fixture.h"
-#include "util/crc32c.h"
-#include "util/log.h"
+#include "store/store_pack.h"
 
 enum { JOBS = 5, DAMAGED = 2 }; /* jobs 1..5 in the store; position 2, job 3, is damaged */
 
@@ -66,16 +65,6 @@ static struct state *reload(struct env *e)
 
 /* ---- kinds of damage: change len bytes at p (room for more), return the new length */
 
-static void fix_checksum(enum store_table t, struct store_bytes key, uint8_t *p, size_t len)
-{
-    uint8_t where[3] = {(uint8_t)t, (uint8_t)(key.len >> 8), (uint8_t)key.len};
-    uint32_t crc = crc32c(crc32c(0, where, 3), key.p, key.len);
-
-    crc = crc32c(crc32c(crc, p, 4), p + 8, len - 8);
-    for (int i = 0; i < 4; i++)
-        p[4 + i] = (uint8_t)(crc >> (24 - 8 * i));
-}
-
 static size_t empty(enum store_table t, struct store_bytes key, uint8_t *p, size_t len)
 {
     (void)t, (void)key, (void)p, (void)len;
@@ -119,7 +108,7 @@ static size_t garbage_well_signed(enum store_table t, struct store_bytes key, ui
                                   size_t len)
 {
     memset(p + 8, 0xff, len - 8);
-    fix_checksum(t, key, p, len);
+    fake_store_sign(t, key, p, len);
     return len;
 }
 
@@ -127,14 +116,14 @@ static size_t nothing_well_signed(enum store_table t, struct store_bytes key, ui
                                   size_t len)
 {
     (void)len;
-    fix_checksum(t, key, p, 8);
+    fake_store_sign(t, key, p, 8);
     return 8;
 }
 
 static size_t newer_version(enum store_table t, struct store_bytes key, uint8_t *p, size_t len)
 {
     p[1] = 2;
-    fix_checksum(t, key, p, len);
+    fake_store_sign(t, key, p, len);
     return len;
 }
 
@@ -213,6 +202,33 @@ static void a_damaged_spec_takes_its_job_aside(void **state)
         state_destroy(s);
         teardown(&p);
     }
+}
+
+/* A whole record that the core must not see: found by the fuzzer. */
+static void an_active_job_without_hosts_is_set_aside(void **state)
+{
+    struct env *e = *state;
+    struct store_bytes key, value;
+    struct str out = {0};
+    struct state *s;
+    ProtobufCMessage *m;
+    Queued__Record__JobRecord *r;
+
+    store_fixture_run(&e->fix, JOBS + 1);
+    commit(e);
+    assert_true(fake_store_at(e->store, STORE_JOBS, JOBS, &key, &value));
+    m = store_unpack(STORE_JOBS, key, value, &queued__record__job_record__descriptor, NULL);
+    assert_non_null(m);
+    r = (Queued__Record__JobRecord *)m;
+    r->member_node[1] = 1000;
+    store_pack(&out, STORE_JOBS, key, m);
+    protobuf_c_message_free_unpacked(m, NULL);
+    fake_store_set(e->store, STORE_JOBS, key, (struct store_bytes){out.s, out.len});
+    str_fini(&out);
+    s = reload(e);
+    assert_int_equal(s->by_id.n, JOBS);
+    assert_null(state_job(s, store_fixture_id(JOBS + 1)));
+    state_destroy(s);
 }
 
 static void damaged_keys_answers_and_events_cost_only_themselves(void **state)
@@ -346,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_damaged_job_is_set_aside_and_the_others_load),
         cmocka_unit_test(a_damaged_spec_takes_its_job_aside),
+        cmocka_unit_test_setup_teardown(an_active_job_without_hosts_is_set_aside, setup, teardown),
         cmocka_unit_test(damaged_keys_answers_and_events_cost_only_themselves),
         cmocka_unit_test_setup_teardown(a_damaged_event_is_told_when_it_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_meta_record_never_lets_an_id_be_given_twice,
