@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { NOSYNC = 0x10000, CHUNK = 65536 };
+enum { NOSYNC = 0x10000, RDONLY = 0x20000, CHUNK = 65536 }; /* flags as in lmdb.h */
 
 /* The log holds these, each followed by length old bytes, in the order of the writes. */
 struct undo_head {
@@ -185,5 +185,5 @@ int mdb_env_open(struct MDB_env *env, const char *path, unsigned flags, mode_t m
     if (getenv("QUEUED_SHIM_NOSYNC"))
         flags |= NOSYNC;
     rc = real(env, path, flags, mode);
-    return rc ? rc : mdb_env_sync(env, 1);
+    return rc || (flags & RDONLY) ? rc : mdb_env_sync(env, 1);
 }
