@@ -18,7 +18,6 @@ import standin_lib as lib
 import standin_replay
 
 PODS = "/api/v1/namespaces/t/pods"
-BOUND_EARLY = 0.3
 
 
 def names(reply):
@@ -320,11 +319,16 @@ class WriteTest(lib.Case):
 
 
 class KubeletTest(lib.Case):
+    def phase_times(self, name):
+        """Seconds at which the pod was bound (Pending) and reached each phase."""
+        return {a["phase"]: a["time_us"] / 1e6 for a in self.server.audit()
+                if a.get("op") in ("bind", "phase") and a["name"] == name}
+
     def test_a_bound_pod_runs_and_is_ready(self):
         self.make_pod("p", "node-000")
-        started = time.monotonic()
         self.phase_is("p", "Running")
-        self.assertLess(time.monotonic() - started, BOUND_EARLY)
+        times = self.phase_times("p")
+        self.assertLess(times["Running"] - times["Pending"], 0.2)
         status = self.get_pod("p")["status"]
         conditions = {c["type"]: c["status"] for c in status["conditions"]}
         self.assertEqual(conditions, {"PodScheduled": "True", "Initialized": "True",
@@ -342,10 +346,9 @@ class KubeletTest(lib.Case):
         self.make_pod("p", "node-000", annotations={"gang.queued/start-delay": "0.3s",
                                                     "gang.queued/run-duration": "200ms"})
         self.phase_is("p", "Succeeded")
-        times = {a["phase"]: a["time_us"] for a in self.server.audit()
-                 if a.get("op") in ("bind", "phase") and a["name"] == "p"}
-        self.assertAlmostEqual((times["Running"] - times["Pending"]) / 1e6, 0.3, delta=0.15)
-        self.assertAlmostEqual((times["Succeeded"] - times["Running"]) / 1e6, 0.2, delta=0.15)
+        times = self.phase_times("p")
+        self.assertTrue(0.29 < times["Running"] - times["Pending"] < 0.8, times)
+        self.assertTrue(0.19 < times["Succeeded"] - times["Running"] < 0.7, times)
         state = self.get_pod("p")["status"]["containerStatuses"][0]["state"]["terminated"]
         self.assertEqual((state["exitCode"], state["reason"]), (0, "Completed"))
 
@@ -444,14 +447,14 @@ class FaultTest(lib.Case):
         self.assertEqual(self.get_pod("p")["spec"]["nodeName"], "node-000")
 
     def test_delay_holds_one_request_and_not_the_others(self):
-        self.server.faults({"verb": "get", "resource": "nodes", "action": "delay", "ms": 300})
+        self.server.faults({"verb": "get", "resource": "nodes", "action": "delay", "ms": 600})
         slow = self.server.connect()
         started = time.monotonic()
         slow.request("GET", "/api/v1/nodes/node-000")
         self.assertEqual(self.server.get("/api/v1/nodes").status, 200)
-        self.assertLess(time.monotonic() - started, 0.25)
+        self.assertLess(time.monotonic() - started, 0.55)
         self.assertEqual(slow.getresponse().status, 200)
-        self.assertGreater(time.monotonic() - started, 0.29)
+        self.assertGreater(time.monotonic() - started, 0.59)
         slow.close()
 
     def test_cut_answer_ends_in_the_middle(self):
@@ -476,7 +479,7 @@ class FaultTest(lib.Case):
         self.assertEqual((watch.events, watch.how), ([], None))
 
     def test_stale_watch_delivers_late(self):
-        self.server.faults({"verb": "watch", "action": "stale", "ms": 500, "count": 1})
+        self.server.faults({"verb": "watch", "action": "stale", "ms": 1000, "count": 1})
         watch = lib.Watch(self.server, "/api/v1/pods?watch=1&timeoutSeconds=9&resourceVersion=%d"
                           % self.server.rv())
         self.make_pod("p")
