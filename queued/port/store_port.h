@@ -15,6 +15,11 @@
 #include "core/state.h"
 #include "util/err.h"
 
+struct note_range {
+    uint64_t from; /* the first sequence number */
+    uint32_t max;  /* events at most */
+};
+
 struct store_port {
     void *ctx;
     uint32_t budget_records; /* most records of one commit */
@@ -23,9 +28,9 @@ struct store_port {
     bool (*is_acked)(void *ctx);
     /* The stored spec of a job; the caller destroys it. -1 NOT_FOUND or INTERNAL (damaged). */
     int (*read_spec)(void *ctx, struct job_id id, struct spec **ret, struct err *err);
-    /* Durable events from sequence number `from` on, at most max; each is given to fn, which
-     * returns false to stop. -1 on damage. */
-    int (*read_notes)(void *ctx, uint64_t from, uint32_t max,
+    /* Durable events in order of their numbers; each is given to fn, which returns false to stop.
+     * -1 on damage. */
+    int (*read_notes)(void *ctx, struct note_range range,
                       bool (*fn)(void *arg, const struct job_note *note), void *arg,
                       struct err *err);
     /* Load everything into an empty state. Damaged records are moved to quarantine and logged;

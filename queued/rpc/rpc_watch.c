@@ -187,7 +187,8 @@ static void replay(struct rpc_watches *w, struct watch *one, usec_t now)
     if (is_too_old(w, one, now) || !identify(w, one, now, &who))
         return;
     w->notes.n = 0;
-    if (store->read_notes(store->ctx, one->next_seq, BATCH_NOTES_MAX, take_note, w, &err)) {
+    if (store->read_notes(store->ctx, (struct note_range){one->next_seq, BATCH_NOTES_MAX},
+                          take_note, w, &err)) {
         log_error("events cannot be read, a watch ends", "err=\"%s\"", err.text);
         end(w, one, &err, now);
         return;

@@ -203,19 +203,19 @@ static bool read_note(void *arg, struct store_bytes key, struct store_bytes valu
     return r->rc == 0 && r->fn(r->arg, &note);
 }
 
-static int read_notes(void *ctx, uint64_t from, uint32_t max,
+static int read_notes(void *ctx, struct note_range range,
                       bool (*fn)(void *arg, const struct job_note *note), void *arg,
                       struct err *err)
 {
     struct store_lmdb *s = ctx;
-    struct note_reader r = {.left = max, .fn = fn, .arg = arg, .err = err};
+    struct note_reader r = {.left = range.max, .fn = fn, .arg = arg, .err = err};
     struct store_key key;
     MDB_txn *txn;
     int rc;
 
     if (store_env_begin(&s->env, false, &txn, err) < 0)
         return -1;
-    store_key_u64(&key, from);
+    store_key_u64(&key, range.from);
     rc = store_env_walk(txn, s->env.dbi[STORE_NOTES], &key, read_note, &r);
     mdb_txn_abort(txn);
     if (rc)
@@ -225,12 +225,12 @@ static int read_notes(void *ctx, uint64_t from, uint32_t max,
 
 /* ---- loading: one write transaction, committed only when something is moved */
 
-static int source_walk(void *ctx, enum store_table t, const struct store_key *from,
+static int source_walk(void *ctx, enum store_table t,
                        bool (*fn)(void *arg, struct store_bytes key, struct store_bytes value),
                        void *arg, struct err *err)
 {
     struct batch *b = ctx;
-    int rc = store_env_walk(b->txn, b->s->env.dbi[t], from, fn, arg);
+    int rc = store_env_walk(b->txn, b->s->env.dbi[t], NULL, fn, arg);
 
     return rc ? store_env_fail(b->s->env.dir, store_table_name(t), rc, err) : 0;
 }

@@ -230,7 +230,7 @@ static int walk_all(struct loader *l, struct err *err)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        if (l->src->walk(l->src->ctx, steps[i].table, NULL, steps[i].fn, l, err) < 0)
+        if (l->src->walk(l->src->ctx, steps[i].table, steps[i].fn, l, err) < 0)
             return err_wrap(err, "store %s: read table %s", l->where,
                             store_table_name(steps[i].table));
     }
@@ -284,7 +284,7 @@ int store_load(const struct store_source *src, const char *where, struct state *
     struct loader l = {.src = src, .where = where, .s = s, .newest_answer = INT64_MIN / 2};
     int rc = -1;
 
-    if (src->walk(src->ctx, STORE_META, NULL, load_meta, &l, err) < 0) {
+    if (src->walk(src->ctx, STORE_META, load_meta, &l, err) < 0) {
         (void)err_wrap(err, "store %s: read table meta", where);
         goto out;
     }

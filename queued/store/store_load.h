@@ -20,9 +20,8 @@ enum {
 /* A store that is read. Bytes given to fn or returned are valid until the next call. */
 struct store_source {
     void *ctx;
-    /* Walk a table in key order from key `from` (NULL: the first); fn returns false to stop.
-     * -1: the table cannot be read. */
-    int (*walk)(void *ctx, enum store_table t, const struct store_key *from,
+    /* Walk a table in key order; fn returns false to stop. -1: the table cannot be read. */
+    int (*walk)(void *ctx, enum store_table t,
                 bool (*fn)(void *arg, struct store_bytes key, struct store_bytes value), void *arg,
                 struct err *err);
     /* Is there such a record? */

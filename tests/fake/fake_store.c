@@ -217,7 +217,7 @@ static int read_spec(void *ctx, struct job_id id, struct spec **ret, struct err 
     return -1;
 }
 
-static int read_notes(void *ctx, uint64_t from, uint32_t max,
+static int read_notes(void *ctx, struct note_range range,
                       bool (*fn)(void *arg, const struct job_note *note), void *arg,
                       struct err *err)
 {
@@ -226,8 +226,9 @@ static int read_notes(void *ctx, uint64_t from, uint32_t max,
     struct store_key key;
     struct job_note note;
 
-    store_key_u64(&key, from);
-    for (size_t i = position(t, store_bytes_of(&key)); i < t->records.n && max > 0; i++, max--) {
+    store_key_u64(&key, range.from);
+    for (size_t i = position(t, store_bytes_of(&key)); i < t->records.n && range.max > 0;
+         i++, range.max--) {
         const struct record *r = &t->records.v[i];
 
         if (store_decode_note((struct store_bytes){r->key, r->key_len},
@@ -239,7 +240,7 @@ static int read_notes(void *ctx, uint64_t from, uint32_t max,
     return 0;
 }
 
-static int walk(void *ctx, enum store_table t, const struct store_key *from,
+static int walk(void *ctx, enum store_table t,
                 bool (*fn)(void *arg, struct store_bytes key, struct store_bytes value), void *arg,
                 struct err *err)
 {
@@ -247,7 +248,7 @@ static int walk(void *ctx, enum store_table t, const struct store_key *from,
     const struct table *table = &f->tables[t];
 
     (void)err;
-    for (size_t i = from ? position(table, store_bytes_of(from)) : 0; i < table->records.n; i++) {
+    for (size_t i = 0; i < table->records.n; i++) {
         const struct record *r = &table->records.v[i];
 
         if (!fn(arg, (struct store_bytes){r->key, r->key_len},

@@ -24,21 +24,15 @@ static bool any_note(void *arg, const struct job_note *note)
     return note->to != 0;
 }
 
-/* The value for a table from the input; the caller frees it. */
+/* A whole value around a protobuf; the caller frees it. */
 static uint8_t *value_of(enum store_table t, struct store_bytes key, const uint8_t *data,
-                         size_t size, bool is_raw, size_t *ret_len)
+                         size_t size)
 {
     uint8_t *value = calloc(1, STORE_HEADER_BYTES + size);
 
-    if (is_raw) {
-        memcpy(value, data, size);
-        *ret_len = size;
-        return value;
-    }
     value[1] = STORE_FORMAT;
     memcpy(value + STORE_HEADER_BYTES, data, size);
-    *ret_len = STORE_HEADER_BYTES + size;
-    fake_store_sign(t, key, value, *ret_len);
+    fake_store_sign(t, key, value, STORE_HEADER_BYTES + size);
     return value;
 }
 
@@ -48,12 +42,15 @@ static void replace(struct fake_store *store, enum store_table t, const uint8_t 
 {
     struct store_bytes key, old;
     uint8_t *value;
-    size_t len;
 
     if (!fake_store_at(store, t, fake_store_count(store, t) - 1, &key, &old))
         return;
-    value = value_of(t, key, data, size, is_raw, &len);
-    fake_store_set(store, t, key, (struct store_bytes){value, len});
+    if (is_raw) {
+        fake_store_set(store, t, key, (struct store_bytes){data, size});
+        return;
+    }
+    value = value_of(t, key, data, size);
+    fake_store_set(store, t, key, (struct store_bytes){value, STORE_HEADER_BYTES + size});
     free(value);
 }
 
@@ -64,7 +61,7 @@ static void load(struct store_fixture *fix, struct fake_store *store)
     struct spec *spec = NULL;
     struct err err;
 
-    (void)port.read_notes(port.ctx, 0, 10, any_note, NULL, &err);
+    (void)port.read_notes(port.ctx, (struct note_range){0, 10}, any_note, NULL, &err);
     if (port.read_spec(port.ctx, store_fixture_id(VICTIM), &spec, &err) == 0)
         spec_destroy(spec);
     if (port.load(port.ctx, s, &err) == 0)

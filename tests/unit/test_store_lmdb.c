@@ -182,13 +182,15 @@ static void events_are_read_from_a_number_and_trimmed_below_one(void **state)
     fill(e, 20);
     s = open_store(e);
     port = store_lmdb_port(s);
-    assert_int_equal(port.read_notes(port.ctx, 5, 10, see_note, &span, &err), 0);
+    assert_int_equal(port.read_notes(port.ctx, (struct note_range){5, 10}, see_note, &span, &err),
+                     0);
     assert_int_equal(span.first, 5);
     assert_int_equal(span.last, 14);
     effects_add(&e->fix.fx, EFFECT_DROP_EVENTS, store_fixture_id(0))->u.below_seq = 18;
     commit(e, s);
     span = (struct span){0};
-    assert_int_equal(port.read_notes(port.ctx, 0, 100, see_note, &span, &err), 0);
+    assert_int_equal(port.read_notes(port.ctx, (struct note_range){0, 100}, see_note, &span, &err),
+                     0);
     assert_int_equal(span.first, 18);
     assert_int_equal(span.last, 20);
     store_lmdb_close(s);

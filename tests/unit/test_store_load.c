@@ -271,8 +271,10 @@ static void a_damaged_event_is_told_when_it_is_read(void **state)
     struct err err;
 
     damage(e, STORE_NOTES, DAMAGED, &damages[6]);
-    assert_int_equal(e->port.read_notes(e->port.ctx, 4, 100, any_note, NULL, &err), 0);
-    assert_int_equal(e->port.read_notes(e->port.ctx, 1, 100, any_note, NULL, &err), -1);
+    assert_int_equal(
+        e->port.read_notes(e->port.ctx, (struct note_range){4, 100}, any_note, NULL, &err), 0);
+    assert_int_equal(
+        e->port.read_notes(e->port.ctx, (struct note_range){1, 100}, any_note, NULL, &err), -1);
 }
 
 static void a_damaged_meta_record_never_lets_an_id_be_given_twice(void **state)

@@ -207,13 +207,16 @@ static void events_are_read_in_order_and_from_a_number(void **state)
     struct err err;
     uint32_t n = 0;
 
-    assert_int_equal(e->port.read_notes(e->port.ctx, 0, 100, check_note, &n, &err), 0);
+    assert_int_equal(
+        e->port.read_notes(e->port.ctx, (struct note_range){0, 100}, check_note, &n, &err), 0);
     assert_int_equal(n, 2);
     n = 1;
-    assert_int_equal(e->port.read_notes(e->port.ctx, 2, 100, check_note, &n, &err), 0);
+    assert_int_equal(
+        e->port.read_notes(e->port.ctx, (struct note_range){2, 100}, check_note, &n, &err), 0);
     assert_int_equal(n, 2);
     n = 0;
-    assert_int_equal(e->port.read_notes(e->port.ctx, 0, 1, check_note, &n, &err), 0);
+    assert_int_equal(
+        e->port.read_notes(e->port.ctx, (struct note_range){0, 1}, check_note, &n, &err), 0);
     assert_int_equal(n, 1);
 }
 
