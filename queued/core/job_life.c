@@ -557,6 +557,8 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             job_save(s, j, fx);
         }
         job_set_timer(s, j);
+        if (j->timer_at <= s->now) /* days passed at once: the stop still reads the record */
+            timer_set(s, j, s->now + USEC_PER_SEC);
     }
 }
 
