@@ -18,113 +18,12 @@
 
 #include <cmocka.h>
 
-#include "../fake/fake_store.h"
-#include "../fake/store_fixture.h"
+#include "../fake/store_dir.h"
 #include "store/store_disk.h"
-#include "store/store_lmdb.h"
-
-struct env {
-    struct store_fixture fix;
-    char base[64]; /* removed at the end */
-    char dir[80];
-};
-
-static int setup(void **state)
-{
-    struct env *e = calloc(1, sizeof(*e));
-
-    store_fixture_init(&e->fix);
-    (void)snprintf(e->base, sizeof(e->base), "%s/queued-store.XXXXXX",
-                   getenv("TMPDIR") && strlen(getenv("TMPDIR")) < 30 ? getenv("TMPDIR") : "/tmp");
-    assert_non_null(mkdtemp(e->base));
-    (void)snprintf(e->dir, sizeof(e->dir), "%s/store", e->base);
-    *state = e;
-    return 0;
-}
-
-static void remove_file(const char *dir, const char *name)
-{
-    char path[200];
-
-    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-    (void)unlink(path);
-}
-
-static int teardown(void **state)
-{
-    static const char *const names[] = {"data.mdb", "lock.mdb", "lock", "ballast", "dump"};
-    struct env *e = *state;
-
-    (void)umount2(e->base, MNT_DETACH); /* of a test that failed half way */
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        remove_file(e->dir, names[i]);
-        remove_file(e->base, names[i]);
-    }
-    (void)rmdir(e->dir);
-    assert_int_equal(rmdir(e->base), 0);
-    store_fixture_fini(&e->fix);
-    free(e);
-    return 0;
-}
-
-static struct store_lmdb *open_store(const struct env *e)
-{
-    struct store_lmdb *s = NULL;
-    struct err err = {0};
-
-    if (store_lmdb_open(&s, e->dir, &err) < 0)
-        fail_msg("%s", err.text);
-    return s;
-}
-
-static void commit(struct env *e, struct store_lmdb *s)
-{
-    struct store_port port = store_lmdb_port(s);
-    struct err err = {0};
-
-    if (port.commit_begin(port.ctx, e->fix.state, &e->fix.fx, &err) < 0)
-        fail_msg("%s", err.text);
-    assert_true(port.is_acked(port.ctx));
-    effects_clear(&e->fix.fx);
-}
-
-static size_t count_jobs(struct env *e, struct store_lmdb *s)
-{
-    struct store_port port = store_lmdb_port(s);
-    struct state *state = store_fixture_empty(&e->fix);
-    struct err err = {0};
-    size_t n;
-
-    if (port.load(port.ctx, state, &err) < 0)
-        fail_msg("%s", err.text);
-    n = state->by_id.n;
-    state_destroy(state);
-    return n;
-}
-
-/* A store with n jobs, closed. */
-static void fill(struct env *e, uint32_t n)
-{
-    struct store_lmdb *s = open_store(e);
-
-    for (uint32_t i = 1; i <= n; i++)
-        store_fixture_submit(&e->fix, i);
-    commit(e, s);
-    store_lmdb_close(s);
-}
-
-static off_t data_size(const struct env *e)
-{
-    char path[128];
-    struct stat st;
-
-    (void)snprintf(path, sizeof(path), "%s/data.mdb", e->dir);
-    assert_int_equal(stat(path, &st), 0);
-    return st.st_size;
-}
+#include "util/mem.h"
 
 /* The text of a refused opening. */
-static enum err_code refused(const struct env *e, char text[ERR_TEXT_MAX])
+static enum err_code refused(const struct store_dir *e, char text[ERR_TEXT_MAX])
 {
     struct store_lmdb *s = NULL;
     struct err err = {0};
@@ -139,16 +38,16 @@ static enum err_code refused(const struct env *e, char text[ERR_TEXT_MAX])
 
 static void what_was_committed_is_there_after_reopening(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     struct store_lmdb *s;
     struct store_port port;
     struct spec *spec = NULL;
     struct err err;
 
-    fill(e, 20);
-    s = open_store(e);
+    store_dir_fill(e, 20);
+    s = store_dir_open(e);
     port = store_lmdb_port(s);
-    assert_int_equal(count_jobs(e, s), 20);
+    assert_int_equal(store_dir_jobs(e, s), 20);
     assert_int_equal(port.read_spec(port.ctx, store_fixture_id(7), &spec, &err), 0);
     assert_string_equal(spec->name, "train-7");
     spec_destroy(spec);
@@ -173,21 +72,21 @@ static bool see_note(void *arg, const struct job_note *note)
 
 static void events_are_read_from_a_number_and_trimmed_below_one(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     struct store_lmdb *s;
     struct store_port port;
     struct span span = {0};
     struct err err;
 
-    fill(e, 20);
-    s = open_store(e);
+    store_dir_fill(e, 20);
+    s = store_dir_open(e);
     port = store_lmdb_port(s);
     assert_int_equal(port.read_notes(port.ctx, (struct note_range){5, 10}, see_note, &span, &err),
                      0);
     assert_int_equal(span.first, 5);
     assert_int_equal(span.last, 14);
     effects_add(&e->fix.fx, EFFECT_DROP_EVENTS, store_fixture_id(0))->u.below_seq = 18;
-    commit(e, s);
+    store_dir_commit(e, s);
     span = (struct span){0};
     assert_int_equal(port.read_notes(port.ctx, (struct note_range){0, 100}, see_note, &span, &err),
                      0);
@@ -198,12 +97,12 @@ static void events_are_read_from_a_number_and_trimmed_below_one(void **state)
 
 static void files_are_for_their_owner_only(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     static const char *const names[] = {"data.mdb", "lock.mdb", "lock", "ballast"};
     mode_t old = umask(0);
     struct stat st;
 
-    store_lmdb_close(open_store(e));
+    store_lmdb_close(store_dir_open(e));
     (void)umask(old);
     assert_int_equal(stat(e->dir, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
@@ -220,8 +119,8 @@ static void files_are_for_their_owner_only(void **state)
 
 static void a_second_store_in_one_process_is_refused(void **state)
 {
-    struct env *e = *state;
-    struct store_lmdb *s = open_store(e);
+    struct store_dir *e = *state;
+    struct store_lmdb *s = store_dir_open(e);
     char text[ERR_TEXT_MAX], own[32];
     FILE *out = tmpfile();
     struct err err;
@@ -234,21 +133,10 @@ static void a_second_store_in_one_process_is_refused(void **state)
     assert_int_equal(err.code, ERR_UNAVAILABLE);
     fclose(out);
     store_lmdb_close(s);
-    store_lmdb_close(open_store(e));
+    store_lmdb_close(store_dir_open(e));
 }
 
-static int in_child(int (*fn)(struct env *e), struct env *e)
-{
-    pid_t pid = fork();
-    int status = -1;
-
-    if (pid == 0)
-        _exit(fn(e));
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
-static int child_opens(struct env *e)
+static int child_opens(struct store_dir *e)
 {
     struct store_lmdb *s = NULL;
     struct err err = {0};
@@ -261,10 +149,10 @@ static int child_opens(struct env *e)
 
 static void a_second_daemon_is_refused_and_told_who_holds_it(void **state)
 {
-    struct env *e = *state;
-    struct store_lmdb *s = open_store(e);
+    struct store_dir *e = *state;
+    struct store_lmdb *s = store_dir_open(e);
 
-    assert_int_equal(in_child(child_opens, e), 0);
+    assert_int_equal(store_dir_in_child(child_opens, e), 0);
     store_lmdb_close(s);
 }
 
@@ -281,7 +169,7 @@ static void network_file_systems_are_refused_by_name(void **state)
     assert_null(store_disk_refuses(0x794c7630)); /* overlay */
 }
 
-static int child_without_rights(struct env *e)
+static int child_without_rights(struct store_dir *e)
 {
     struct store_lmdb *s = NULL;
     struct err err = {0};
@@ -297,18 +185,18 @@ static int child_without_rights(struct env *e)
 
 static void a_directory_without_rights_is_refused_with_a_remedy(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
 
-    fill(e, 1);
+    store_dir_fill(e, 1);
     assert_int_equal(chmod(e->base, 0755), 0);
     assert_int_equal(chmod(e->dir, 0555), 0);
-    assert_int_equal(in_child(child_without_rights, e), 0);
+    assert_int_equal(store_dir_in_child(child_without_rights, e), 0);
     assert_int_equal(chmod(e->dir, 0700), 0);
 }
 
 static void a_missing_parent_is_told(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     char text[ERR_TEXT_MAX];
 
     (void)snprintf(e->dir, sizeof(e->dir), "%s/no/store", e->base);
@@ -318,26 +206,14 @@ static void a_missing_parent_is_told(void **state)
 
 /* ---- damage */
 
-static void change_data(const struct env *e, off_t at, const void *p, size_t len)
-{
-    char path[128];
-    int fd;
-
-    (void)snprintf(path, sizeof(path), "%s/data.mdb", e->dir);
-    fd = open(path, O_RDWR);
-    assert_true(fd >= 0);
-    assert_int_equal(pwrite(fd, p, len, at), len);
-    (void)close(fd);
-}
-
 static void a_file_cut_in_half_is_refused(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     char text[ERR_TEXT_MAX], path[128];
 
-    fill(e, 300);
+    store_dir_fill(e, 300);
     (void)snprintf(path, sizeof(path), "%s/data.mdb", e->dir);
-    assert_int_equal(truncate(path, data_size(e) / 2 / 4096 * 4096), 0);
+    assert_int_equal(truncate(path, store_dir_bytes(e) / 2 / 4096 * 4096), 0);
     assert_int_equal(refused(e, text), ERR_INVALID);
     assert_non_null(strstr(text, "is damaged"));
     assert_non_null(strstr(text, "restore a backup"));
@@ -346,11 +222,11 @@ static void a_file_cut_in_half_is_refused(void **state)
 static void a_zeroed_meta_page_is_refused(void **state)
 {
     static const char zeros[4096];
-    struct env *e = *state;
+    struct store_dir *e = *state;
     char text[ERR_TEXT_MAX];
 
-    fill(e, 3);
-    change_data(e, 0, zeros, sizeof(zeros));
+    store_dir_fill(e, 3);
+    store_dir_change(e, 0, zeros, sizeof(zeros));
     assert_int_equal(refused(e, text), ERR_INVALID);
     assert_non_null(strstr(text, "restore a backup"));
 }
@@ -359,16 +235,16 @@ static void a_zeroed_meta_page_is_refused(void **state)
  * lives, and what it opens has all jobs or says that it is damaged. */
 static void a_noisy_page_header_never_kills_the_opener(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     uint8_t noise[16], old[16];
     unsigned n_refused = 0, n_opened = 0;
     char path[128];
     off_t size;
     int fd;
 
-    fill(e, 30);
+    store_dir_fill(e, 30);
     (void)snprintf(path, sizeof(path), "%s/data.mdb", e->dir);
-    size = data_size(e);
+    size = store_dir_bytes(e);
     for (off_t page = 2; page < size / 4096; page += 1 + size / 4096 / 40) {
         struct store_lmdb *s = NULL;
         struct err err = {0};
@@ -378,54 +254,33 @@ static void a_noisy_page_header_never_kills_the_opener(void **state)
         fd = open(path, O_RDONLY);
         assert_int_equal(pread(fd, old, sizeof(old), page * 4096), sizeof(old));
         (void)close(fd);
-        change_data(e, page * 4096, noise, sizeof(noise));
+        store_dir_change(e, page * 4096, noise, sizeof(noise));
         if (store_lmdb_open(&s, e->dir, &err) == 0) {
             n_opened++; /* a page that is free */
-            assert_int_equal(count_jobs(e, s), 30);
+            assert_int_equal(store_dir_jobs(e, s), 30);
             store_lmdb_close(s);
         } else {
             n_refused++;
             assert_int_equal(err.code, ERR_INVALID);
         }
-        change_data(e, page * 4096, old, sizeof(old));
+        store_dir_change(e, page * 4096, old, sizeof(old));
     }
     assert_true(n_refused > 0);
     assert_true(n_opened > 0);
 }
 
-/* Damage a value inside the file: the place is found by the job's name in it. */
-static void damage_job_in_file(const struct env *e, const char *name)
-{
-    size_t size = (size_t)data_size(e), len = strlen(name), n = 0;
-    char *bytes = malloc(size), path[128];
-    int fd;
-
-    (void)snprintf(path, sizeof(path), "%s/data.mdb", e->dir);
-    fd = open(path, O_RDONLY);
-    assert_int_equal(read(fd, bytes, size), size);
-    (void)close(fd);
-    for (size_t at = 0; at + len < size; at++) {
-        if (memcmp(bytes + at, name, len) == 0) {
-            change_data(e, (off_t)at, "X", 1);
-            n++;
-        }
-    }
-    free(bytes);
-    assert_true(n > 0);
-}
-
 static void flipped_value_bytes_cost_one_job(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     struct store_lmdb *s;
 
-    fill(e, 30);
-    damage_job_in_file(e, "train-17-0011");
-    s = open_store(e);
-    assert_int_equal(count_jobs(e, s), 29);
+    store_dir_fill(e, 30);
+    store_dir_damage_job(e, "train-17-0011");
+    s = store_dir_open(e);
+    assert_int_equal(store_dir_jobs(e, s), 29);
     store_lmdb_close(s);
-    s = open_store(e); /* what was moved is moved for good */
-    assert_int_equal(count_jobs(e, s), 29);
+    s = store_dir_open(e); /* what was moved is moved for good */
+    assert_int_equal(store_dir_jobs(e, s), 29);
     store_lmdb_close(s);
 }
 
@@ -433,7 +288,7 @@ static void flipped_value_bytes_cost_one_job(void **state)
 
 static void a_full_map_fails_the_commit_and_the_store_opens_again(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     struct store_lmdb *s = NULL;
     struct store_port port;
     struct err err = {0};
@@ -456,7 +311,7 @@ static void a_full_map_fails_the_commit_and_the_store_opens_again(void **state)
     assert_true(was_low); /* it was told before */
     store_lmdb_close(s);
     assert_int_equal(store_lmdb_open_sized(&s, e->dir, 4 << 20, &err), 0);
-    assert_int_equal(count_jobs(e, s), n - 1);
+    assert_int_equal(store_dir_jobs(e, s), n - 1);
     store_lmdb_close(s);
 }
 
@@ -464,7 +319,7 @@ static void a_full_map_fails_the_commit_and_the_store_opens_again(void **state)
  * ballast, and when the disk is really full the commit fails and nothing stored is lost. */
 static void a_full_disk_is_told_before_and_loses_nothing(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     struct store_lmdb *s = NULL;
     struct store_port port;
     struct err err = {0};
@@ -474,7 +329,7 @@ static void a_full_disk_is_told_before_and_loses_nothing(void **state)
         fprintf(stderr, "SKIPPED: no mount of a small disk: %s\n", strerror(errno));
         skip();
     }
-    s = open_store(e);
+    s = store_dir_open(e);
     port = store_lmdb_port(s);
     while (n < 20000) {
         store_fixture_submit(&e->fix, ++n);
@@ -488,12 +343,12 @@ static void a_full_disk_is_told_before_and_loses_nothing(void **state)
     assert_int_equal(err.code, ERR_EXHAUSTED);
     assert_non_null(strstr(err.text, "make room on its disk"));
     assert_true(low_at > 0 && n > low_at + 50); /* the ballast carried on */
-    s = open_store(e);                          /* on the full disk */
+    s = store_dir_open(e);                      /* on the full disk */
     assert_true(store_lmdb_is_low(s));
-    assert_int_equal(count_jobs(e, s), n - 1);
+    assert_int_equal(store_dir_jobs(e, s), n - 1);
     store_lmdb_close(s);
     assert_int_equal(mount("none", e->base, "tmpfs", MS_REMOUNT, "size=12m"), 0);
-    s = open_store(e);
+    s = store_dir_open(e);
     assert_false(store_lmdb_is_low(s));
     store_lmdb_close(s);
     assert_int_equal(umount(e->base), 0);
@@ -501,14 +356,14 @@ static void a_full_disk_is_told_before_and_loses_nothing(void **state)
 
 static void a_read_only_disk_is_refused_with_a_remedy(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     char text[ERR_TEXT_MAX];
 
     if (mount("none", e->base, "tmpfs", 0, "size=3m") < 0) {
         fprintf(stderr, "SKIPPED: no mount of a small disk: %s\n", strerror(errno));
         skip();
     }
-    fill(e, 1);
+    store_dir_fill(e, 1);
     assert_int_equal(mount("none", e->base, "tmpfs", MS_REMOUNT | MS_RDONLY, "size=3m"), 0);
     assert_int_equal(refused(e, text), ERR_DENIED);
     assert_non_null(strstr(text, "mount it writable"));
@@ -517,49 +372,9 @@ static void a_read_only_disk_is_refused_with_a_remedy(void **state)
 
 /* ---- kill */
 
-/* Commit jobs one by one and tell the number of each after its commit. */
-static void commit_and_tell(struct env *e, int out)
-{
-    struct store_lmdb *s = open_store(e);
-    uint32_t n = (uint32_t)count_jobs(e, s);
-
-    for (;;) {
-        store_fixture_submit(&e->fix, ++n);
-        commit(e, s);
-        if (write(out, &n, sizeof(n)) != sizeof(n))
-            _exit(1);
-    }
-}
-
-/* Kill it us after its start, or after its first job when wait_first. Returns the last job told. */
-static uint32_t kill_after(struct env *e, bool wait_first, useconds_t us, uint32_t told)
-{
-    int fds[2], status;
-    uint32_t n;
-    pid_t pid;
-
-    assert_int_equal(pipe(fds), 0);
-    pid = fork();
-    if (pid == 0) {
-        (void)close(fds[0]);
-        commit_and_tell(e, fds[1]);
-    }
-    (void)close(fds[1]);
-    if (wait_first && read(fds[0], &n, sizeof(n)) == sizeof(n))
-        told = n;
-    (void)usleep(us);
-    (void)kill(pid, SIGKILL);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    while (read(fds[0], &n, sizeof(n)) == sizeof(n))
-        told = n;
-    (void)close(fds[0]);
-    return told;
-}
-
 static void twenty_kills_lose_nothing_that_was_told(void **state)
 {
-    struct env *e = *state;
+    struct store_dir *e = *state;
     uint32_t told = 0;
     unsigned seed = 7;
 
@@ -567,9 +382,9 @@ static void twenty_kills_lose_nothing_that_was_told(void **state)
         struct store_lmdb *s;
         size_t n;
 
-        told = kill_after(e, i % 2, (useconds_t)rand_r(&seed) % 16000, told);
-        s = open_store(e);
-        n = count_jobs(e, s);
+        told = store_dir_kill(e, i % 2, (useconds_t)rand_r(&seed) % 16000, told);
+        s = store_dir_open(e);
+        n = store_dir_jobs(e, s);
         store_lmdb_close(s);
         if (n < told || n > told + 1) /* one may be stored and not told yet */
             fail_msg("kill %d: %u told, %zu stored", i, told, n);
@@ -578,124 +393,7 @@ static void twenty_kills_lose_nothing_that_was_told(void **state)
     assert_true(told >= 10);
 }
 
-/* ---- dump */
-
-static char *dump(const struct env *e, int want)
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-    struct err err = {0};
-    int rc = store_lmdb_dump(e->dir, out, &err);
-
-    fclose(out);
-    if (rc != want)
-        fail_msg("%d: %s", rc, err.text);
-    return text;
-}
-
-static void a_dump_shows_jobs_with_placement_and_charge(void **state)
-{
-    struct env *e = *state;
-    struct store_lmdb *s = open_store(e);
-    char *text;
-
-    store_fixture_run(&e->fix, 1);
-    commit(e, s);
-    store_lmdb_close(s);
-    text = dump(e, 0);
-    assert_non_null(strstr(text, "{\"table\":\"jobs\",\"key\":\""));
-    assert_non_null(strstr(text, "\"name\":\"pretrain-0001\",\"namespace\":\"vision\","
-                                 "\"tenant\":\"vision\""));
-    assert_non_null(strstr(text, "\"state\":\"Stopping\",\"outcome\":\"Failed\""));
-    assert_non_null(strstr(text, "{\"role\":\"worker\",\"index\":1,\"node\":\"gpu-a2\",\"gpus\":8,"
-                                 "\"rank\":3}"));
-    assert_non_null(strstr(text, "{\"role\":\"head\",\"index\":0,\"node\":\"gpu-a1\",\"gpus\":0,"
-                                 "\"rank\":1}"));
-    assert_non_null(
-        strstr(text, "\"charge\":{\"tenant\":\"vision\",\"gpus\":24,\"model\":\"H100\"}"));
-    assert_non_null(strstr(text, "\"has_service\":true"));
-    assert_null(strstr(text, "NCCL_DEBUG")); /* environments may hold secrets */
-    free(text);
-}
-
-static int child_dumps(struct env *e)
-{
-    char path[200];
-    struct stat st;
-    struct err err;
-    FILE *out;
-
-    (void)snprintf(path, sizeof(path), "%s/dump", e->base);
-    out = fopen(path, "w");
-    if (!out || store_lmdb_dump(e->dir, out, &err) < 0)
-        return 1;
-    fclose(out);
-    return stat(path, &st) == 0 && st.st_size > 500 ? 0 : 2;
-}
-
-/* A dumper has not inherited the store: it is started by exec, or as here before the opening. */
-static void a_dump_works_beside_a_daemon(void **state)
-{
-    struct env *e = *state;
-    struct store_lmdb *s;
-    int go[2], status;
-    char c = 0;
-    pid_t pid;
-
-    assert_int_equal(pipe(go), 0);
-    pid = fork();
-    if (pid == 0)
-        _exit(read(go[0], &c, 1) == 1 ? child_dumps(e) : 3);
-    s = open_store(e);
-    store_fixture_submit(&e->fix, 1);
-    commit(e, s);
-    assert_int_equal(write(go[1], &c, 1), 1);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    store_fixture_submit(&e->fix, 2);
-    commit(e, s);
-    assert_int_equal(count_jobs(e, s), 2);
-    store_lmdb_close(s);
-    (void)close(go[0]);
-    (void)close(go[1]);
-}
-
-static void a_dump_after_a_kill_shows_what_was_told(void **state)
-{
-    struct env *e = *state;
-    uint32_t told = kill_after(e, true, 1000, 0);
-    char *text = dump(e, 0), name[40];
-
-    assert_true(told > 0);
-    (void)snprintf(name, sizeof(name), "\"name\":\"train-%u-%04x\"", told, told);
-    assert_non_null(strstr(text, name));
-    free(text);
-}
-
-static void a_dump_goes_on_after_a_damaged_record(void **state)
-{
-    struct env *e = *state;
-    char *text;
-
-    fill(e, 30);
-    damage_job_in_file(e, "train-17-0011");
-    text = dump(e, -1);
-    assert_non_null(strstr(text, "\"value\":null,\"damaged\":\"checksum does not match\""));
-    assert_non_null(strstr(text, "\"name\":\"train-18-0012\""));
-    free(text);
-}
-
-static void a_dump_of_nothing_is_not_found(void **state)
-{
-    struct env *e = *state;
-    struct err err;
-
-    assert_int_equal(store_lmdb_dump(e->dir, stdout, &err), -1);
-    assert_int_equal(err.code, ERR_NOT_FOUND);
-}
-
-#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define WITH(test) cmocka_unit_test_setup_teardown(test, store_dir_setup, store_dir_teardown)
 
 int main(void)
 {
@@ -716,11 +414,6 @@ int main(void)
         WITH(a_full_disk_is_told_before_and_loses_nothing),
         WITH(a_read_only_disk_is_refused_with_a_remedy),
         WITH(twenty_kills_lose_nothing_that_was_told),
-        WITH(a_dump_shows_jobs_with_placement_and_charge),
-        WITH(a_dump_works_beside_a_daemon),
-        WITH(a_dump_after_a_kill_shows_what_was_told),
-        WITH(a_dump_goes_on_after_a_damaged_record),
-        WITH(a_dump_of_nothing_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
