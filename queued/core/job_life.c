@@ -345,7 +345,7 @@ static void check_progress(struct state *s, struct job *j, struct effects *fx)
         j->running_at = s->now;
         j->refusals = 0;
         (void)job_move(
-            s, j, &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "Running", .text = ""},
+            s, j, &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "", .text = ""},
             fx);
     }
     if (j->state == JOB_RUNNING && j->n_done == j->n_members) {
