@@ -11,7 +11,9 @@
 #include "core/invariant.h"
 #include "core/place.h"
 
-enum { DEAR_CHECK_TURNS = 16 };
+enum { DEAR_CHECK_TURNS = 16, RECORD_HOURS = 72 };
+
+#define HOUR_US (3600 * USEC_PER_SEC)
 
 static int broken(struct sim *s, const char *what, const struct job *j)
 {
@@ -69,6 +71,8 @@ static void check_reply(struct sim *s, const struct reply *r)
     sim_note(s, r->answer.job.v);
     if (r->answer.code != ERR_OK || r->answer.job.v == 0)
         return;
+    if (r->answer.is_again && !state_job(s->state, r->answer.job))
+        return; /* its record has expired, its key has not */
     if (s->inner.read_spec(s->inner.ctx, r->answer.job, &spec, &err))
         s->failed = err_set(&s->err, ERR_INTERNAL, "answered for job %llx before it was stored: %s",
                             (unsigned long long)r->answer.job.v, err.text);
@@ -78,6 +82,11 @@ static void check_reply(struct sim *s, const struct reply *r)
 void check_effect(struct sim *s, const struct effect *fx)
 {
     sim_note(s, (uint64_t)fx->kind << 56 ^ fx->job.v);
+    if (s->is_verbose && (fx->kind == EFFECT_GANG_START || fx->kind == EFFECT_GANG_STOP))
+        printf("%lld %s %llx\n", (long long)s->now, effect_name(fx->kind),
+               (unsigned long long)fx->job.v);
+    if (s->is_verbose && fx->kind == EFFECT_POD_DELETE)
+        printf("%lld pod-delete %s\n", (long long)s->now, fx->u.pod->name);
     if (fx->kind == EFFECT_SAVE_EVENT)
         check_note(s, fx->u.note);
     else if (fx->kind == EFFECT_REPLY)
@@ -86,21 +95,37 @@ void check_effect(struct sim *s, const struct effect *fx)
 
 /* ---- after each turn */
 
-/* A node that got one of our pods in this turn must have room for all that is on it. */
+static void count_ours(const struct sim *s, int64_t ours[SIM_NODES_MAX])
+{
+    for (size_t i = 0; i < s->state->active.n; i++) {
+        const struct job *j = s->state->active.v[i];
+
+        for (uint32_t k = 0; k < j->n_members; k++) {
+            const struct member *m = &j->members[k];
+
+            if (m->phase <= MEMBER_RUNNING && m->node_ix < SIM_NODES_MAX)
+                ours[m->node_ix] += j->demand->roles[m->role].each.amount[RES_GPUS];
+        }
+    }
+}
+
+/* A node on which our gangs hold more GPUs than before has room for all that is on it. */
 static int check_promises_of_nodes(struct sim *s)
 {
-    for (uint32_t ix = 0; ix < s->state->cluster.nodes.n && ix < ARRAY_LEN(s->nodes); ix++) {
-        const struct node *n = cluster_node(&s->state->cluster, ix);
-        struct node_watch *w = &s->nodes[ix];
-        int64_t used = n ? n->used.amount[RES_GPUS] : 0;
-        int64_t total = n ? n->total.amount[RES_GPUS] : 0;
+    int64_t ours[SIM_NODES_MAX] = {0};
 
-        if (n && s->was_synced && n->n_gangs > w->n_gangs && used > w->used && used > total)
+    count_ours(s, ours);
+    for (uint32_t ix = 0; ix < s->state->cluster.nodes.n && ix < SIM_NODES_MAX; ix++) {
+        const struct node *n = cluster_node(&s->state->cluster, ix);
+
+        if (n && s->was_synced && ours[ix] > s->ours[ix] &&
+            n->used.amount[RES_GPUS] > n->total.amount[RES_GPUS])
             return err_set(&s->err, ERR_INTERNAL,
                            "node %s: %lld of %lld GPUs are promised after a placement", n->name,
-                           (long long)used, (long long)total);
-        *w = (struct node_watch){.n_gangs = n ? n->n_gangs : 0, .used = used, .total = total};
+                           (long long)n->used.amount[RES_GPUS],
+                           (long long)n->total.amount[RES_GPUS]);
     }
+    memcpy(s->ours, ours, sizeof(s->ours));
     return 0;
 }
 
@@ -163,10 +188,10 @@ static int check_promises(struct sim *s)
 
         if (p->is_over)
             continue;
-        if (!j)
+        if (!j && s->now - p->at < RECORD_HOURS * HOUR_US)
             return err_set(&s->err, ERR_INTERNAL, "job %llx was accepted and is lost",
                            (unsigned long long)p->job.v);
-        p->is_over = job_state_is_terminal(j->state);
+        p->is_over = !j || job_state_is_terminal(j->state); /* its end may fall into a crash */
     }
     for (size_t i = 0; i < s->state->by_id.n; i++) {
         const struct job *j = s->state->by_id.v[i];

@@ -142,9 +142,11 @@ static void boot(struct sim *s)
     s->fail_commit = 0;
     s->was_synced = false;
     s->wake = 0;
-    memset(s->nodes, 0, sizeof(s->nodes));
+    memset(s->ours, 0, sizeof(s->ours));
     if (s->inner.load(s->inner.ctx, s->state, &s->err))
         s->failed = err_wrap(&s->err, "load");
+    else if (fake_store_count(s->store, STORE_QUARANTINE))
+        s->failed = err_set(&s->err, ERR_INTERNAL, "a record that we wrote was set aside at the load");
     s->cluster = fake_cluster_create(&s->world, s->inbox);
 }
 

@@ -109,7 +109,7 @@ static int run_seed(const struct options *o, uint64_t seed, struct totals *total
     int rc;
 
     sim_init(s, seed);
-    s->is_verbose = o->is_verbose;
+    s->is_verbose = s->world.is_verbose = o->is_verbose;
     s->is_junk = junk != NULL;
     s->junk.s = junk ? strtoull(junk, NULL, 10) : 0;
     rc = s->failed ? -1 : chaos(s, o->turns);
@@ -198,6 +198,7 @@ int main(int argc, char **argv)
                         "[--bytes FILE] [--verbose] [--quiet]\n");
         return 64;
     }
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* a run that aborts names its seed */
     for (uint32_t i = 0; i < o.seeds; i++)
         if (run_seed(&o, o.seed + i, &totals))
             failed++;

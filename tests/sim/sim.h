@@ -23,11 +23,8 @@
 
 enum { FSM_ROWS_MAX = 64, SIM_INBOX_MAX = 512 };
 
-/* GPUs that were held on a node after the last turn, to see who promised more. */
-struct node_watch {
-    uint32_t n_gangs;
-    int64_t used, total;
-};
+enum { SIM_NODES_MAX = 256 };
+
 
 struct sim {
     uint64_t seed;
@@ -54,7 +51,7 @@ struct sim {
     bool is_broken_off;      /* it came to that */
     int fail_commit;         /* 0 no, 1 before it is stored, 2 after */
 
-    struct node_watch nodes[256]; /* by node_ix, of this life */
+    int64_t ours[SIM_NODES_MAX]; /* GPUs that our gangs held on a node after the last turn */
     uint64_t n_turns, n_starts, n_effects, n_jobs_ended;
     uint64_t rows[FSM_ROWS_MAX]; /* transitions seen, by row of the table */
     uint64_t hash;               /* of every effect and every stored byte: the decision log */

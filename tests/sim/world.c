@@ -52,13 +52,29 @@ void world_node_touch(struct world *w, uint32_t ix, bool is_gone)
 {
     struct w_change *c = vec_push(&w->changes);
 
+    if (w->is_verbose)
+        printf("%lld   node %s%s%s\n", (long long)w->now, w->nodes[ix].name,
+               w->nodes[ix].is_ready ? "" : " not ready", is_gone ? " removed" : "");
     c->is_gone = is_gone;
     (void)snprintf(c->name, sizeof(c->name), "%s", w->nodes[ix].name);
+}
+
+static void print_pod(const struct world *w, const struct w_pod *p, bool is_gone)
+{
+    static const char *const phases[] = {"pending", "running", "succeeded", "failed", "unknown"};
+
+    printf("%lld   pod %s %s on %s%s%s%s\n", (long long)w->now, p->name, phases[p->phase],
+           p->node_ix == IX_NONE ? "-" : w->nodes[p->node_ix].name,
+           p->is_deleting ? " deleting" : "", p->is_orphan ? " orphan" : "",
+           is_gone ? " removed" : "");
 }
 
 void world_pod_touch(struct world *w, const struct w_pod *p, bool is_gone)
 {
     struct w_change *c = vec_push(&w->changes);
+
+    if (w->is_verbose)
+        print_pod(w, p, is_gone);
 
     c->is_pod = true;
     c->is_gone = is_gone;
@@ -132,6 +148,8 @@ void world_pod_bind(struct world *w, struct w_pod *p, const char *node)
 {
     p->node_ix = world_node_named(w, node);
     p->bound_at = w->now;
+    p->is_orphan |=
+        p->node_ix != IX_NONE && (!w->nodes[p->node_ix].exists || !w->nodes[p->node_ix].is_ready);
     p->starts_at = w->now + rng_between(w->rng, 0, 10 * USEC_PER_SEC);
     if (!p->is_foreign && fault_hits(w->faults, FAULT_POD_SLOW_START, 150))
         p->starts_at += rng_between(w->rng, 60, 1800) * USEC_PER_SEC;

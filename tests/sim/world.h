@@ -88,6 +88,7 @@ struct world {
     VEC(struct w_change) changes;
     VEC(struct w_late) late;
     uint64_t n_uids;
+    bool is_verbose;
     bool is_calm; /* everything heals, nothing new happens */
 };
 
