@@ -95,7 +95,7 @@ void fake_rpc_init(struct fake_rpc *f)
     static const char *const vision[] = {"vision"};
     const char *dir;
 
-    *f = (struct fake_rpc){.alice = {RPC_SUBMITTER, 1, vision}, .has_alice = true};
+    *f = (struct fake_rpc){.alice = {RPC_SUBMITTER, 1, vision}, .has_alice = true, .replicas = 1};
     site_settings_init(&f->settings);
     (void)site_tenant(&f->settings, "vision");
     (void)site_tenant(&f->settings, "other");
@@ -166,7 +166,7 @@ const struct job *fake_rpc_job(struct fake_rpc *f, const char *tenant, const cha
     struct err err;
     int rc;
 
-    submit->spec = site_spec(name, 1, 8);
+    submit->spec = site_spec(name, f->replicas, 8);
     submit->spec->tenant = arena_strdup(&submit->spec->arena, tenant);
     submit->spec->ns = NULL;
     submit->spec->roles[0].image = "registry.local/train:1";

@@ -26,7 +26,8 @@ struct fake_rpc {
     struct rpc_server *server; /* NULL until fake_rpc_serve() */
     struct rpc_user alice;     /* what the configuration says about her */
     bool has_alice;
-    char dir[32]; /* of the socket */
+    uint32_t replicas; /* of the jobs of fake_rpc_job(), 8 GPUs each; 1 */
+    char dir[32];      /* of the socket */
     char ipc[80];
     char tcp[40];
     void *zmq; /* context of the clients */

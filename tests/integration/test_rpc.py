@@ -112,8 +112,9 @@ class RpcTest(unittest.TestCase):
     def stop(self, sig=signal.SIGTERM):
         if self.process:
             self.process.send_signal(sig)
-            self.process.wait(20)
+            code = self.process.wait(20)
             self.process = None
+            self.assertEqual(code, 0 if sig == signal.SIGTERM else -sig)
 
     def call(self, payload, **more):
         peer = wire.Peer(self.path, **more)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_rpc_out.c - what answers say about jobs, nodes, domains and tenants of a known state. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../fake/fake_rpc.h"
+#include "rpc/rpc_out.h"
+#include "rpc/rpc_placement.h"
+#include "util/log.h"
+#include "util/mem.h"
+
+struct rig {
+    struct fake_rpc f;
+    struct rpc_out out;
+};
+
+static int set_up(void **state)
+{
+    struct rig *g = xcalloc(1, sizeof(*g));
+
+    log_setup(LOG_LEVEL_ERROR, false);
+    fake_rpc_init(&g->f);
+    *state = g;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct rig *g = *state;
+
+    rpc_out_fini(&g->out);
+    fake_rpc_fini(&g->f);
+    free(g);
+    return 0;
+}
+
+static struct rpc_head head(void)
+{
+    static const uint8_t instance[16] = {7};
+
+    return (struct rpc_head){
+        .request_id = {1}, .instance = instance, .text = "a warning", .as_of_seq = 12};
+}
+
+static void *unpack(const struct rig *g, const ProtobufCMessageDescriptor *d)
+{
+    void *m = protobuf_c_message_unpack(d, NULL, g->out.len - RPC_FRAME_BYTES,
+                                        g->out.bytes + RPC_FRAME_BYTES);
+
+    assert_non_null(m);
+    assert_memory_equal(g->out.bytes, "QD\1\0", 4);
+    assert_int_equal(g->out.bytes[7], RPC_FLAG_REPLY);
+    return m;
+}
+
+static Queued__V1__GetReply *get(struct rig *g, const struct job *j, const struct explain *why)
+{
+    struct rpc_job_view v = {.state = g->f.state, .job = j, .why = why, .full = true};
+    struct rpc_head h = head();
+
+    rpc_out_begin(&g->out);
+    rpc_out_get(&g->out, &h, &v);
+    return unpack(g, &queued__v1__get_reply__descriptor);
+}
+
+static void a_placed_gang_shows_what_it_holds_and_where(void **state)
+{
+    struct rig *g = *state;
+    Queued__V1__GetReply *r;
+    const struct job *j;
+
+    g->f.replicas = 2;
+    j = fake_rpc_job(&g->f, "vision", "resnet", 4242);
+    assert_int_equal(j->state, JOB_BINDING);
+    r = get(g, j, NULL);
+    assert_string_equal(r->header->text, "a warning");
+    assert_int_equal(r->header->as_of_seq, 12);
+    assert_string_equal(r->job->state, "Binding");
+    assert_string_equal(r->job->placement, "block-1/rack-1,2");
+    assert_int_equal(r->job->gpus, 16);
+    assert_int_equal(r->job->pods, 2);
+    assert_int_equal(r->job->held_gpus, 16);
+    assert_int_equal(r->job->held_nodes, 2);
+    assert_int_equal(r->job->charged_gpus, 16);
+    assert_string_equal(r->job->gpu_model, "H100");
+    assert_false(r->job->has_exit_code);
+    assert_int_equal(r->job->n_attempts, 1);
+    assert_int_equal(r->job->attempts[0]->number, 1);
+    assert_int_equal(r->job->attempts[0]->n_pods, 2);
+    assert_string_equal(r->job->attempts[0]->pods[0]->phase, "Placed");
+    assert_int_equal(r->job->attempts[0]->pods[0]->gpus, 8);
+    assert_int_equal(r->job->attempts[0]->pods[1]->rank, 1);
+    assert_false(r->job->attempts[0]->pods[0]->has_exit_code);
+    queued__v1__get_reply__free_unpacked(r, NULL);
+}
+
+static void a_waiting_job_shows_its_reason_with_numbers(void **state)
+{
+    struct rig *g = *state;
+    struct explain why;
+    Queued__V1__GetReply *r;
+    const struct job *j;
+
+    g->f.replicas = 2;
+    (void)fake_rpc_job(&g->f, "vision", "first", 4242);
+    j = fake_rpc_job(&g->f, "vision", "second", 4242);
+    assert_int_equal(j->state, JOB_PENDING);
+    explain_job(g->f.state, j, g->f.clock.now, &why);
+    assert_true(why.n_numbers > 0);
+    r = get(g, j, &why);
+    assert_string_equal(r->job->reason_code, why.code);
+    assert_string_equal(r->job->reason_text, why.text);
+    assert_int_equal(r->job->n_reason_numbers, why.n_numbers);
+    assert_string_equal(r->job->reason_numbers[0]->name, why.numbers[0].name);
+    assert_int_equal(r->job->reason_numbers[0]->value, why.numbers[0].value);
+    assert_int_equal(r->job->position, 1);
+    assert_int_equal(r->job->held_gpus, 0);
+    assert_null(r->job->placement);
+    assert_int_equal(r->job->n_attempts, 0);
+    queued__v1__get_reply__free_unpacked(r, NULL);
+}
+
+static void nodes_show_amounts_domains_and_jobs(void **state)
+{
+    static const char *const jobs[] = {"resnet-aaaa"};
+    struct rig *g = *state;
+    struct rpc_head h = head();
+    Queued__V1__NodesReply *r;
+
+    (void)fake_rpc_job(&g->f, "vision", "resnet", 4242);
+    rpc_out_begin(&g->out);
+    rpc_out_add_node(&g->out, g->f.state, cluster_find(&g->f.state->cluster, "n1"), jobs, 1);
+    rpc_out_add_node(&g->out, g->f.state, cluster_find(&g->f.state->cluster, "n2"), NULL, 0);
+    rpc_out_nodes(&g->out, &h, true);
+    r = unpack(g, &queued__v1__nodes_reply__descriptor);
+    assert_true(r->more);
+    assert_int_equal(r->n_nodes, 2);
+    assert_string_equal(r->nodes[0]->name, "n1");
+    assert_string_equal(r->nodes[0]->model, "H100");
+    assert_int_equal(r->nodes[0]->gpus_allocatable, 8);
+    assert_int_equal(r->nodes[0]->gpus_used + r->nodes[1]->gpus_used, 8);
+    assert_int_equal(r->nodes[0]->gpus_free + r->nodes[1]->gpus_free, 8);
+    assert_true(r->nodes[0]->usable && r->nodes[0]->known);
+    assert_string_equal(r->nodes[0]->domains[0], "block-1/rack-1");
+    assert_string_equal(r->nodes[0]->jobs[0], "resnet-aaaa");
+    assert_int_equal(r->nodes[1]->n_jobs, 0);
+    queued__v1__nodes_reply__free_unpacked(r, NULL);
+}
+
+static void the_topology_is_depth_first_with_free_slots(void **state)
+{
+    static const char *const paths[] = {"block-1", "block-1/rack-1", "block-1/rack-2"};
+    struct rig *g = *state;
+    struct rpc_head h = head();
+    Queued__V1__TopologyReply *r;
+
+    rpc_out_begin(&g->out);
+    rpc_out_topology(&g->out, &h, g->f.state);
+    r = unpack(g, &queued__v1__topology_reply__descriptor);
+    assert_int_equal(r->n_cluster, 1);
+    assert_int_equal(r->cluster[0]->nodes, 2);
+    assert_int_equal(r->cluster[0]->gpus, 16);
+    assert_int_equal(r->cluster[0]->free, 16);
+    assert_int_equal(r->cluster[0]->slots_1, 16);
+    assert_int_equal(r->cluster[0]->slots_8, 2);
+    assert_int_equal(r->n_domains, ARRAY_LEN(paths));
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        assert_string_equal(r->domains[i]->path, paths[i]);
+        assert_int_equal(r->domains[i]->depth, i > 0);
+        assert_string_equal(r->domains[i]->level, i ? "rack" : "block");
+        assert_int_equal(r->domains[i]->models[0]->gpus, i ? 8 : 16);
+        assert_int_equal(r->domains[i]->models[0]->slots_8, i ? 1 : 2);
+    }
+    queued__v1__topology_reply__free_unpacked(r, NULL);
+}
+
+static void tenants_show_what_their_subtree_uses(void **state)
+{
+    struct rig *g = *state;
+    struct rpc_head h = head();
+    Queued__V1__TenantsReply *r;
+
+    (void)fake_rpc_job(&g->f, "vision/inner", "resnet", 4242);
+    rpc_out_begin(&g->out);
+    for (uint32_t i = 0; i < g->f.settings.n_tenants; i++)
+        rpc_out_add_tenant(&g->out, g->f.state, i);
+    rpc_out_tenants(&g->out, &h);
+    r = unpack(g, &queued__v1__tenants_reply__descriptor);
+    assert_int_equal(r->n_tenants, 3);
+    assert_string_equal(r->tenants[0]->path, "vision");
+    assert_int_equal(r->tenants[0]->models[0]->used, 8);
+    assert_int_equal(r->tenants[0]->active, 0);
+    assert_false(r->tenants[0]->models[0]->has_quota);
+    assert_int_equal(r->tenants[1]->n_models, 0);
+    assert_int_equal(r->tenants[2]->active, 1);
+    queued__v1__tenants_reply__free_unpacked(r, NULL);
+}
+
+static void an_error_is_readable_as_the_reply_of_any_method(void **state)
+{
+    static const ProtobufCMessageDescriptor *const replies[] = {
+        &queued__v1__hello_reply__descriptor, &queued__v1__submit_reply__descriptor,
+        &queued__v1__list_reply__descriptor, &queued__v1__watch_reply__descriptor};
+    struct rig *g = *state;
+    struct rpc_head h = head();
+
+    h.code = ERR_EXHAUSTED;
+    h.retry_after_ms = 200;
+    rpc_out_begin(&g->out);
+    rpc_out_head(&g->out, 77, &h);
+    assert_int_equal(g->out.bytes[5], 77);
+    for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
+        Queued__V1__HelloReply *r = unpack(g, replies[i]); /* the header is the first member */
+
+        assert_int_equal(r->header->code, ERR_EXHAUSTED);
+        assert_int_equal(r->header->retry_after_ms, 200);
+        protobuf_c_message_free_unpacked(&r->base, NULL);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_placed_gang_shows_what_it_holds_and_where),
+        TEST(a_waiting_job_shows_its_reason_with_numbers),
+        TEST(nodes_show_amounts_domains_and_jobs),
+        TEST(the_topology_is_depth_first_with_free_slots),
+        TEST(tenants_show_what_their_subtree_uses),
+        TEST(an_error_is_readable_as_the_reply_of_any_method),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
