@@ -125,7 +125,7 @@ check test: all check-unit check-sim purity tidy check-integration ## every test
 check-unit: $(UNIT_BINS) $(PROP_BINS) ## unit and property tests
 	@tests/run.sh $^
 check-integration: all standin $(INTEGRATION_BINS) ## the real daemon against the stand-in API server
-	@B=$(abspath $(B)) SAN=$(SAN) tests/run.sh $(INTEGRATION_BINS) $(INTEGRATION_SCRIPTS)
+	@B=$(abspath $(B)) STANDIN=$(abspath $(B)/tests/standin) SAN=$(SAN) tests/run.sh $(INTEGRATION_BINS) $(INTEGRATION_SCRIPTS)
 SEED ?= 1
 TURNS ?= 500
 check-sim: $(B)/tests/sim

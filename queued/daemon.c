@@ -175,6 +175,7 @@ static int block_signals(void)
     sigset_t set;
 
     (void)signal(SIGPIPE, SIG_IGN); /* a peer that went away is an error of write() */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow, too */
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);

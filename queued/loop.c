@@ -78,14 +78,16 @@ static bool take_signal(const struct loop *l)
 static usec_t watch_space(const struct loop *l, usec_t now, usec_t due)
 {
     struct event ev = {.kind = EV_STORE_LOW, .at = now};
+    bool is_low;
 
     if (now < due)
         return due;
-    ev.u.is_low = l->is_low(l->is_low_ctx);
-    if (ev.u.is_low != l->engine->state->is_store_low && inbox_push(l->engine->inbox, &ev))
-        log_warn(ev.u.is_low ? "the store is nearly full: submissions are refused; free space"
-                             : "the store has room again: submissions are taken",
-                 "low=%d", ev.u.is_low);
+    is_low = l->is_low(l->is_low_ctx);
+    ev.u.is_low = is_low;
+    if (is_low != l->engine->state->is_store_low && inbox_push(l->engine->inbox, &ev))
+        log_warn(is_low ? "the store is nearly full: submissions are refused; free space"
+                        : "the store has room again: submissions are taken",
+                 "low=%d", is_low);
     return now + SPACE_EVERY_US;
 }
 
