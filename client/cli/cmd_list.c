@@ -123,6 +123,8 @@ static int read_filter(struct list *l)
     if (cli_pairs(&l->labels, &labels, &l->filter.n_labels, &l->arena))
         return EXIT_USAGE;
     l->filter.labels = labels;
+    if (l->quiet)
+        l->limit = 1; /* one is enough to know */
     l->filter.all = l->all || l->tenant || l->user;
     l->filter.tenant = l->tenant;
     l->filter.user = l->user;

@@ -206,6 +206,8 @@ static int send_one(struct submit *s, struct queued_client *c, size_t i)
             cli_note("%zu of %zu jobs were submitted before", i, s->specs.n);
         return code;
     }
+    if (!*j.name)
+        (void)str_copy(j.name, sizeof(j.name), s->specs.v[i]->name); /* nothing was stored */
     *vec_push(&s->done) = j;
     if (s->format == FORMAT_TABLE || s->format == FORMAT_NAME)
         print_line(s, &j);

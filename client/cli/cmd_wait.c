@@ -58,18 +58,30 @@ static void prepare_detach(const char *const *jobs, size_t n)
     (void)sigaction(SIGINT, &action, NULL); /* without it Ctrl-C just ends us */
 }
 
+/* One line on a terminal, redrawn; one line per change elsewhere. */
+static void show(const char *job, const char *state, const char *reason, const char *text)
+{
+    bool is_tty = isatty(STDERR_FILENO) == 1;
+
+    (void)fprintf(stderr, "%s%s  %s%s%s%s%s%s", is_tty ? "\r\033[K" : "", job ? job : "",
+                  state ? state : "", reason && *reason ? "  " : "", reason ? reason : "",
+                  text && *text ? ": " : "", text ? text : "", is_tty ? "" : "\n");
+    (void)fflush(stderr);
+}
+
+/* The end is told once it is known for sure, with what the job says of itself. */
 static int show_change(const struct queued_event *e, void *ctx)
 {
-    bool is_tty = *(bool *)ctx;
-
-    (void)fprintf(stderr, "%s%s  %s%s%s%s%s", is_tty ? "\r\033[K" : "",
-                  e->job_name ? e->job_name : "", e->to ? e->to : "",
-                  e->reason && *e->reason ? "  " : "", e->reason ? e->reason : "",
-                  e->text && *e->text ? ": " : "", e->text ? e->text : "");
-    if (!is_tty)
-        (void)fputc('\n', stderr);
-    (void)fflush(stderr);
+    (void)ctx;
+    if (e->to && !queued_state_is_final(e->to))
+        show(e->job_name, e->to, e->reason, e->text);
     return 0;
+}
+
+static void show_ends(const struct queued_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n; i++)
+        show(jobs->v[i].name, jobs->v[i].state, jobs->v[i].reason_code, jobs->v[i].reason_text);
 }
 
 static int judge(const struct queued_jobs *jobs, bool any)
@@ -91,13 +103,11 @@ static int judge(const struct queued_jobs *jobs, bool any)
 static int run(struct queued_client *c, const char *const *jobs, size_t n,
                struct queued_wait_options *o)
 {
-    bool is_tty = isatty(STDERR_FILENO) == 1;
     struct queued_jobs *done = NULL;
     struct queued_error e;
     int rc;
 
     o->on_event = show_change;
-    o->ctx = &is_tty;
     prepare_detach(jobs, n);
     if (queued_wait(c, jobs, n, o, &done, &e) == 0)
         rc = judge(done, o->any);
@@ -105,7 +115,9 @@ static int run(struct queued_client *c, const char *const *jobs, size_t n,
         rc = EXIT_WAIT_OVER;
     else
         rc = e.code == QUEUED_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_WAIT_FAILED;
-    if (is_tty)
+    if (done)
+        show_ends(done);
+    if (isatty(STDERR_FILENO) == 1)
         (void)fputc('\n', stderr);
     if (!done)
         cli_note("%s", e.text);

@@ -83,6 +83,8 @@ static void put_reason(struct arena *a, struct document *status, const struct qu
     reason = document_put_map(a, status, "reason");
     document_put_text(a, reason, "code", job->reason_code);
     document_put_text(a, reason, "text", job->reason_text);
+    if (job->n_numbers == 0)
+        return;
     numbers = document_put_map(a, reason, "numbers");
     for (size_t i = 0; i < job->n_numbers; i++)
         document_put_int(a, numbers, job->numbers[i].name, job->numbers[i].value);

@@ -9,6 +9,7 @@
 #include "core/limits.h"
 #include "spec_read.h"
 #include "util/mem.h"
+#include "util/str.h"
 
 /* The role comes after the job, so that one table serves both with offsets. */
 struct short_draft {
@@ -36,7 +37,7 @@ static int read_wish(const struct yaml_at *at, char *word, struct queued_spec *s
     slot = strcmp(word, "required") == 0    ? &s->topology_required
            : strcmp(word, "preferred") == 0 ? &s->topology_preferred
                                             : NULL;
-    if (!slot || *slot)
+    if (!slot || *slot || !str_is_dns_label(colon + 1, LABEL_MAX, false))
         return fail_topology(at, err);
     *slot = colon + 1;
     return 0;

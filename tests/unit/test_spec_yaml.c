@@ -257,6 +257,7 @@ static void mistakes_are_answered_with_place_path_and_remedy(void **state)
         {"name: a\nimage: b\nmemory: 4GB\n", "memory: \"4GB\" is no quantity"},
         {"name: a\nimage: b\ntopology: rack\n", "\"rack\" is no topology; write required:LEVEL"},
         {"name: a\nimage: b\ntopology: required:a required:b\n", "is no topology"},
+        {"name: a\nimage: b\ntopology: required:No_Level\n", "is no topology"},
         {"name: a\nimage: b\nvolumes: [\"x\"]\n", "\"x\" is no volume; write CLAIM:/path"},
         {"name: a\nimage: b\nvolumes: [\"x:/a\", \"y:/a\"]\n", "volumes[1]: /a is mounted twice"},
         {"name: a\nimage: b\nenv: {MASTER_ADDR: x}\n",
