@@ -202,8 +202,13 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
     r = run_create(g, gang);
     run_hash(r);
     r->service.step = gang->has_service ? TASK_CREATE : TASK_NONE;
-    for (uint32_t i = 0; i < gang->n_pods; i++)
-        r->tasks[i].step = r->tasks[i].uid[0] ? TASK_EXISTS : TASK_CREATE;
+    for (uint32_t i = 0; i < gang->n_pods; i++) {
+        /* a pod that is there asks for nothing until all are; it must not hold up the others */
+        if (r->tasks[i].uid[0])
+            task_set(&r->tasks[i], TASK_EXISTS, INT64_MAX);
+        else
+            r->tasks[i].step = TASK_CREATE;
+    }
 }
 
 static bool service_is_there(const struct run *r)

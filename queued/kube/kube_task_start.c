@@ -131,7 +131,7 @@ static void on_bind(struct task *t, const struct http_answer *a)
         else if (s.code == 404)
             refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
         else
-            refuse(t, api_refusal(&s), "bind refused", s.message);
+            refuse(t, REFUSAL_BIND, "bind refused", s.message);
         break;
     }
 }
