@@ -279,6 +279,19 @@ static const struct expected *row_of(enum rpc_method method)
     return NULL;
 }
 
+static void check_row(struct rig *g, const struct rpc_method_row *method, int role)
+{
+    const struct expected *row = row_of(method->method);
+
+    for (int whose = OWN; whose < WHOSES; whose++) {
+        enum err_code code = call(g, (enum rpc_role)role, method->method, (enum whose)whose);
+
+        if (code != row->code[whose][role])
+            fail_msg("%s, role %d, whose %d: %s, expected %s", method->name, role, whose,
+                     err_word(code), err_word(row->code[whose][role]));
+    }
+}
+
 static void every_method_role_and_tenant_gets_the_answer_of_the_matrix(void **state)
 {
     struct rig *g = *state;
@@ -286,19 +299,9 @@ static void every_method_role_and_tenant_gets_the_answer_of_the_matrix(void **st
     const struct rpc_method_row *methods = rpc_methods(&n);
 
     assert_int_equal(n, RPC_METHODS - 1);
-    for (unsigned i = 0; i < n; i++) {
-        const struct expected *row = row_of(methods[i].method);
-
+    for (unsigned i = 0; i < n; i++)
         for (int role = RPC_VIEWER; role <= RPC_ADMIN; role++)
-            for (int whose = OWN; whose < WHOSES; whose++) {
-                enum err_code code =
-                    call(g, (enum rpc_role)role, methods[i].method, (enum whose)whose);
-
-                if (code != row->code[whose][role])
-                    fail_msg("%s, role %d, whose %d: %s, expected %s", methods[i].name, role, whose,
-                             err_word(code), err_word(row->code[whose][role]));
-            }
-    }
+            check_row(g, &methods[i], role);
 }
 
 static bool answer_says(const struct rig *g, const char *text)
