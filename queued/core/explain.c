@@ -239,10 +239,23 @@ static usec_t enough_by(const struct state *s, const struct demand_role *r, uint
     return at;
 }
 
-static void say_insufficient(const struct state *s, const struct demand_role *r,
+/* GPUs of all roles that look for the same models as this one. */
+static uint64_t need_together(const struct demand *d, const struct demand_role *r)
+{
+    uint64_t need = 0;
+
+    for (uint32_t i = 0; i < d->n_roles; i++) {
+        const struct demand_role *o = &d->roles[i];
+
+        if (o->n_models == r->n_models && memcmp(o->models, r->models, r->n_models) == 0)
+            need += (uint64_t)o->replicas * (uint64_t)o->each.amount[RES_GPUS];
+    }
+    return need;
+}
+
+static void say_insufficient(const struct state *s, const struct demand_role *r, uint64_t need,
                              const struct census *k, struct explain *x)
 {
-    uint64_t need = (uint64_t)r->replicas * (uint64_t)r->each.amount[RES_GPUS];
     usec_t by = enough_by(s, r, need - k->free_gpus);
     char t[FORMAT_MAX];
 
@@ -281,7 +294,7 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
                          struct explain *x)
 {
     const struct demand_role *r = &d->roles[role];
-    uint64_t need = (uint64_t)r->replicas * (uint64_t)r->each.amount[RES_GPUS];
+    uint64_t need = r->each.amount[RES_GPUS] ? need_together(d, r) : 0;
     struct resources asks;
     struct census k;
     const char *code;
@@ -297,19 +310,19 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
         number(x, "capacity_pods", k.capacity_slots);
         return true;
     }
-    if (k.all_slots >= r->replicas)
+    if (k.all_slots >= r->replicas && k.free_gpus >= need)
         return say_topology(s, d, r, &asks, x);
     number(x, "needed_gpus", need);
     number(x, "free_gpus", k.free_gpus);
     number(x, "needed_pods", r->replicas);
     number(x, "fitting_pods", k.all_slots);
-    if (k.healed_slots >= r->replicas) {
+    if (k.healed_slots >= r->replicas && k.all_slots < r->replicas) {
         say(x, "NodesUnhealthy", "would fit, but %u nodes are unhealthy (%.80s: %s)", k.unhealthy,
             k.trouble_node, k.trouble ? k.trouble : "?");
         next_step(x, "'queuectl nodes' shows which; starts when they are back");
         number(x, "unhealthy_nodes", k.unhealthy);
     } else if (k.free_gpus < need) {
-        say_insufficient(s, r, &k, x);
+        say_insufficient(s, r, need, &k, x);
     } else if (k.gpu_slots < r->replicas) {
         say(x, "NeedsWholeNodes", "%llu %s free, but together only for %llu of %u pods of %lld",
             (unsigned long long)k.free_gpus, model_words(s, r), (unsigned long long)k.gpu_slots,
