@@ -130,8 +130,8 @@ void facts_check_orphans(struct state *s, struct effects *fx)
     }
 }
 
-/* The member that this pod is, or NULL: of no gang, of an attempt that is over, or another uid. */
-static struct member *member_of(const struct job *j, const struct pod_fact *pod)
+/* The member that has this pod's name, or NULL: of no gang, or of an attempt that is over. */
+static struct member *member_named(const struct job *j, const struct pod_fact *pod)
 {
     struct member *m;
     char name[POD_NAME_TEXT];
@@ -139,9 +139,25 @@ static struct member *member_of(const struct job *j, const struct pod_fact *pod)
     if (!j || !j->members || pod->attempt != j->attempt || strcmp(pod->ns, j->ns) != 0)
         return NULL;
     m = job_member(j, job_role(j, pod->role), pod->index);
-    if (!m || strcmp(job_pod_name(name, j, m), pod->name) != 0)
+    return m && strcmp(job_pod_name(name, j, m), pod->name) == 0 ? m : NULL;
+}
+
+/* The member that this pod is, or NULL. Names are unique, so a new uid under a member's name says
+ * that the old pod is gone: before it was bound our own repeated create made the new one, later
+ * the member is lost. */
+static struct member *member_of(struct state *s, struct job *j, const struct pod_fact *pod,
+                                struct effects *fx)
+{
+    struct member *m = member_named(j, pod);
+
+    if (!m || !m->uid[0] || strcmp(m->uid, pod->uid) == 0)
+        return m;
+    if (!job_state_is_active(j->state))
         return NULL;
-    return !m->uid[0] || strcmp(m->uid, pod->uid) == 0 ? m : NULL;
+    if (m->phase == MEMBER_PLACED)
+        return m;
+    job_member_gone(s, j, m, "was replaced by another pod of its name", fx);
+    return NULL;
 }
 
 /* A pod of ours that no gang wants: of another attempt or uid, or of a job that is over. */
@@ -203,7 +219,7 @@ static void member_seen(struct state *s, struct job *j, struct member *m,
 void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects *fx)
 {
     struct job *j = pod->job.v ? state_job(s, pod->job) : NULL;
-    struct member *m = member_of(j, pod);
+    struct member *m = member_of(s, j, pod, fx);
 
     if (m && m->phase != MEMBER_GONE) {
         if (job_state_is_active(j->state)) {
@@ -262,7 +278,7 @@ void facts_pod_bound(struct state *s, const struct ev_pod_answer *a, struct effe
 
     if (!m || m->phase == MEMBER_GONE)
         return;
-    if (!m->uid[0])
+    if (m->phase == MEMBER_PLACED)
         (void)str_copy(m->uid, sizeof(m->uid), a->uid);
     if (strcmp(m->uid, a->uid) == 0)
         job_member_bound(s, j, m, fx);
