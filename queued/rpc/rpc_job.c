@@ -4,6 +4,7 @@
  * Looking up sees only jobs of the caller's tenants, so that a foreign job and none look alike.
  */
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "rpc/rpc_call.h"
@@ -107,68 +108,108 @@ int rpc_job_cancel(struct rpc_call *c, struct err *err)
 }
 
 struct search {
+    const char *what;
+    size_t len;
+    uint64_t low, high; /* ids that begin with it; low > high: none */
     const struct job *found;
     unsigned n;
-    bool is_exact;
     char names[160]; /* of those that match */
 };
 
-/* How a job matches: 0 not, 1 by prefix, 2 by its whole name or id. */
-static int match(const struct job *j, const char *what, size_t len)
+/* The ids that a prefix stands for. */
+static void id_range(struct search *s)
 {
-    char id[JOB_ID_TEXT + 1];
+    char text[JOB_ID_TEXT + 1] = "0000000000000";
+    struct job_id id;
 
-    if (strncmp(j->name, what, len) == 0)
-        return j->name[len] == '\0' ? 2 : 1;
-    if (strncmp(job_id_format(id, j->id), what, len) == 0)
-        return id[len] == '\0' ? 2 : 1;
-    return 0;
+    s->low = 1;
+    s->high = 0;
+    if (s->len > JOB_ID_TEXT)
+        return;
+    memcpy(text, s->what, s->len);
+    if (job_id_parse(text, &id))
+        return;
+    s->low = id.v;
+    memset(text + s->len, 'v', JOB_ID_TEXT - s->len);
+    s->high = job_id_parse(text, &id) ? UINT64_MAX : id.v; /* beyond 64 bits */
 }
 
-static void note_match(struct search *s, const struct job *j, bool is_exact)
+static bool is_prefix_of(const struct search *s, const struct job *j)
 {
-    size_t len;
+    return strncmp(j->name, s->what, s->len) == 0 || (j->id.v >= s->low && j->id.v <= s->high);
+}
 
-    if (s->is_exact && !is_exact)
+static void note_match(struct search *s, const struct job *j)
+{
+    size_t len = strlen(s->names);
+
+    if (s->found == j)
         return;
-    if (is_exact && !s->is_exact)
-        *s = (struct search){.is_exact = true};
     s->found = j;
     s->n++;
+    if (len + JOB_NAME_MAX + 3 >= sizeof(s->names))
+        return;
+    (void)str_copy(s->names + len, sizeof(s->names) - len, len ? ", " : "");
     len = strlen(s->names);
-    if (len + JOB_NAME_MAX + 3 < sizeof(s->names)) {
-        (void)str_copy(s->names + len, sizeof(s->names) - len, len ? ", " : "");
-        len = strlen(s->names);
-        (void)str_copy(s->names + len, sizeof(s->names) - len, j->name);
+    (void)str_copy(s->names + len, sizeof(s->names) - len, j->name);
+}
+
+/* By a whole id or name, through the indices. Names are unique in a namespace. */
+static void find_exact(struct rpc_call *c, struct search *s)
+{
+    const struct settings *settings = c->state->settings;
+    char key[LABEL_MAX + 1 + JOB_NAME_MAX + 1];
+    struct job *j = NULL;
+    struct job_id id;
+
+    if (job_id_parse(s->what, &id) == 0)
+        j = state_job(c->state, id);
+    if (j && rpc_auth_sees(c->who, j->tenant))
+        note_match(s, j);
+    for (uint32_t t = 0; t < settings->n_tenants && s->len <= JOB_NAME_MAX; t++) {
+        for (uint32_t n = 0; n < settings->tenants[t].n_namespaces; n++) {
+            (void)snprintf(key, sizeof(key), "%s/%s", settings->tenants[t].namespaces[n], s->what);
+            HASH_FIND(hh_name, c->state->jobs_by_name, key, strlen(key), j);
+            if (j && rpc_auth_sees(c->who, j->tenant))
+                note_match(s, j);
+        }
+    }
+}
+
+static void find_prefix(struct rpc_call *c, struct search *s)
+{
+    const struct job *exact = NULL;
+
+    id_range(s);
+    for (size_t i = 0; i < c->state->by_id.n; i++) {
+        const struct job *j = c->state->by_id.v[i];
+
+        if (!is_prefix_of(s, j) || !rpc_auth_sees(c->who, j->tenant))
+            continue;
+        note_match(s, j);
+        if (strcmp(j->name, s->what) == 0) /* in a namespace that left the configuration */
+            exact = j;
+    }
+    c->work += c->state->by_id.n / 16;
+    if (exact) {
+        s->found = exact;
+        s->n = 1;
     }
 }
 
 int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, struct err *err)
 {
-    size_t len = strlen(what);
-    struct search s = {0};
-    struct job *quick;
+    struct search s = {.what = what, .len = strlen(what)};
 
-    /* the indices of the state know names and ids of all; what is unique there is unique here */
-    if (state_find_job(c->state, NULL, what, &quick, NULL) == 0 &&
-        rpc_auth_sees(c->who, quick->tenant)) {
-        *ret = quick;
-        return 0;
-    }
-    for (size_t i = 0; i < c->state->by_id.n; i++) {
-        const struct job *j = c->state->by_id.v[i];
-        int how = match(j, what, len);
-
-        if (how && rpc_auth_sees(c->who, j->tenant))
-            note_match(&s, j, how == 2);
-    }
-    c->work += c->state->by_id.n / 16;
+    find_exact(c, &s);
+    if (s.n == 0)
+        find_prefix(c, &s);
     if (s.n > 1)
         return err_set(err, ERR_INVALID, "%s names %u jobs (%s%s): write more of it, or the id",
                        what, s.n, s.names, s.n > 3 ? " ..." : "");
     if (s.n == 0)
         return err_set(err, ERR_NOT_FOUND,
-                       "no job %s that you may see: queuectl list --all shows them", what);
+                       "no job %s that you may see: queuectl list -A shows them", what);
     *ret = s.found;
     return 0;
 }

@@ -354,6 +354,7 @@ static void a_prefix_is_unique_among_the_jobs_that_one_sees(void **state)
                           .user = {RPC_VIEWER, 1, tenants}};
     struct rpc_call c = {.setup = &g->setup, .state = g->f.state, .who = &who};
     const struct job *own = fake_rpc_job(&g->f, "vision", "pretrain", ALICE);
+    char id[JOB_ID_TEXT + 1];
     const struct job *j = NULL;
     struct err err;
 
@@ -365,6 +366,14 @@ static void a_prefix_is_unique_among_the_jobs_that_one_sees(void **state)
     assert_int_equal(err.code, ERR_INVALID);
     assert_int_equal(rpc_job_find(&c, own->name, &j, &err), 0);
     assert_ptr_equal(j, own);
+    (void)job_id_format(id, own->id);
+    assert_int_equal(rpc_job_find(&c, id, &j, &err), 0);
+    assert_ptr_equal(j, own);
+    id[3] = '\0'; /* what all ids of this year share */
+    assert_int_equal(rpc_job_find(&c, id, &j, &err), -1);
+    assert_int_equal(err.code, ERR_INVALID);
+    assert_int_equal(rpc_job_find(&c, "v", &j, &err), -1); /* beyond any id */
+    assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
 static void the_only_tenant_is_the_default(void **state)
