@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_cli - queuectl as a user would: the real daemon, the stand-in API server, exit codes.
+
+$B is the build directory. One daemon serves all tests; each test submits jobs of its own.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+B = os.path.abspath(os.environ.get("B", os.path.join(HERE, "..", "..", "build")))
+
+CONFIG = """store: {dir: %(where)s/store}
+listen: {rpc: ["ipc://%(where)s/queued.sock"]}
+kubernetes: {kubeconfig: %(where)s/kubeconfig, namespaces: [vision, infra]}
+levels:
+- name: fabric
+  levels:
+  - {name: block, labels: [gang.queued/block]}
+  - {name: rack, labels: [gang.queued/rack], cost: 500}
+models: {H100: [NVIDIA-H100-80GB-HBM3, NVIDIA-H100-SXM5-80GB]}
+allowSimulation: true
+tenants:
+- {name: vision, quota: {H100: 32}, limit: {H100: 96}, namespaces: [vision]}
+- {name: infra, quota: {H100: 16}, namespaces: [infra]}
+"""
+JOB = """apiVersion: gang.queued/v1
+kind: GangJob
+metadata: {name: %(name)s, labels: {test: %(name)s}, annotations: {%(annotations)s}}
+spec:
+  tenant: vision
+  roles:
+  - replicas: %(pods)d
+    image: example.com/a:1
+    resources: {gpus: 8, gpuModel: H100, cpu: 4, memory: 8Gi}
+  failurePolicy: {maxRestarts: 0}
+"""
+
+
+def wait_for(test, what, limit_s=20):
+    end = time.monotonic() + limit_s
+    while not test():
+        if time.monotonic() > end:
+            raise AssertionError("waited %d s for %s" % (limit_s, what))
+        time.sleep(0.05)
+
+
+class Cli(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="test_cli.")
+        cls.where = cls.folder.name
+        cls.processes = []
+        os.mkdir(cls.path("store"))
+        with open(cls.path("queued.yaml"), "w", encoding="utf-8") as f:
+            f.write(CONFIG % {"where": cls.where})
+        cls.spawn(
+            "standin",
+            [
+                os.path.join(B, "tests", "standin"),
+                *("--kubeconfig-out", cls.path("kubeconfig"), "--make-nodes", "8", "--gpus", "8"),
+                *("--blocks", "1", "--racks-per-block", "2", "--namespaces", "vision,infra"),
+            ],
+        )
+        wait_for(lambda: os.path.exists(cls.path("kubeconfig")), "the stand-in")
+        cls.start_daemon()
+
+    @classmethod
+    def tearDownClass(cls):
+        for p in reversed(cls.processes):
+            if p.poll() is None:
+                p.terminate()
+                p.wait(10)
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.where, name)
+
+    @classmethod
+    def spawn(cls, name, argv):
+        with open(cls.path(name + ".log"), "a", encoding="utf-8") as log:
+            p = subprocess.Popen(argv, stdout=log, stderr=log)
+        cls.processes.append(p)
+        return p
+
+    @classmethod
+    def start_daemon(cls):
+        cls.daemon = cls.spawn(
+            "queued", [os.path.join(B, "queued"), "--config", cls.path("queued.yaml")]
+        )
+        wait_for(lambda: '"synced": true' in cls.run_cli("version", "-o", "json")[1], "the daemon")
+
+    @classmethod
+    def command(cls, args):
+        return [os.path.join(B, "queuectl"), *args]
+
+    @classmethod
+    def env(cls, more=None):
+        return {
+            "PATH": os.environ["PATH"],
+            "QUEUED_ENDPOINT": "ipc://%s/queued.sock" % cls.where,
+            **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")},
+            **(more or {}),
+        }
+
+    @classmethod
+    def run_cli(cls, *args, stdin="", env=None):
+        done = subprocess.run(
+            cls.command(args),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=cls.env(env),
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def good(self, *args, **more):
+        code, out, err = self.run_cli(*args, **more)
+        self.assertEqual(code, 0, (args, out, err))
+        return out
+
+    def refused(self, code, want, *args, **more):
+        got, out, err = self.run_cli(*args, **more)
+        self.assertEqual((got, out), (code, ""), (args, err))
+        self.assertIn(want, err)
+        self.assertEqual(err.count("\n"), 1, err)
+
+    def submit(self, name, pods=1, annotations="", *args):
+        job = JOB % {"name": name, "pods": pods, "annotations": annotations}
+        return self.good("submit", "-f", "-", "-o", "name", *args, stdin=job).strip()[4:]
+
+    def state(self, job):
+        return json.loads(self.good("describe", job, "-o", "json"))["status"]["state"]
+
+    # ---- the path of a job
+
+    def test_a_job_runs_and_its_end_is_told(self):
+        job = self.submit("runs", 2, "gang.queued/run-duration: 1s")
+        self.assertRegex(job, "^runs-[0-9a-z]{4}$")
+        code, out, err = self.run_cli("wait", job, "--timeout", "30s")
+        self.assertEqual((code, out), (0, ""), err)
+        self.assertIn(job + "  Succeeded", err)
+        d = json.loads(self.good("describe", job, "-o", "json"))
+        self.assertEqual(d["kind"], "GangJob")
+        self.assertEqual(d["status"]["state"], "Succeeded")
+        pods = d["status"]["attempts"][-1]["pods"]
+        self.assertEqual([p["exitCode"] for p in pods], [0, 0])
+        self.assertEqual([p["index"] for p in pods], [0, 1])
+        self.assertEqual(d["spec"]["roles"][0]["resources"]["gpus"], 8)
+        self.assertRegex(d["metadata"]["created"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+
+    def test_the_code_of_a_failed_job_is_passed_on(self):
+        job = self.submit("fails", 1, "gang.queued/fail-after: 1s")
+        code = self.run_cli("wait", job, "--timeout", "30s")[0]
+        d = json.loads(self.good("describe", job, "-o", "json"))
+        self.assertEqual(d["status"]["state"], "Failed")
+        self.assertEqual(code, d["status"].get("exitCode") or 1)
+        self.assertNotEqual(code, 0)
+
+    def test_submit_waits_when_asked(self):
+        job = JOB % {"name": "waits", "pods": 1, "annotations": "gang.queued/run-duration: 1s"}
+        code, out, err = self.run_cli("submit", "-f", "-", "--wait", stdin=job)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"^job/waits-\w{4} submitted \(tenant vision, needs 8 GPUs\)\n$")
+
+    def test_cancelled_and_endless_jobs_have_codes_of_their_own(self):
+        job = self.submit("endless", 1, "gang.queued/run-duration: 1h")
+        self.assertEqual(self.run_cli("wait", job, "--for", "running", "--timeout", "30s")[0], 0)
+        self.assertEqual(self.run_cli("wait", job, "--timeout", "200ms")[0], 124)
+        self.assertIn("job/" + job, self.good("cancel", job, "--reason", "a test"))
+        self.assertEqual(self.run_cli("wait", job, "--timeout", "30s")[0], 120)
+        self.assertIn("job/" + job, self.good("cancel", job))
+
+    def test_waiting_for_several_tells_good_from_bad_only(self):
+        good = self.submit("good", 1, "gang.queued/run-duration: 1s")
+        bad = self.submit("bad", 1, "gang.queued/fail-after: 1s")
+        self.assertEqual(self.run_cli("wait", good, bad, "--timeout", "30s")[0], 1)
+        self.assertEqual(self.run_cli("wait", good, bad, "--any", "--timeout", "30s")[0], 0)
+
+    def test_waiting_survives_a_restart_of_the_daemon(self):
+        job = self.submit("survives", 1, "gang.queued/run-duration: 4s")
+        self.assertEqual(self.run_cli("wait", job, "--for", "running", "--timeout", "30s")[0], 0)
+        with subprocess.Popen(
+            self.command(["wait", job]), stderr=subprocess.PIPE, text=True, env=self.env()
+        ) as waiting:
+            time.sleep(0.3)
+            self.daemon.kill()
+            self.daemon.wait()
+            time.sleep(0.3)
+            self.start_daemon()
+            err = waiting.communicate(timeout=40)[1]
+        self.assertEqual(waiting.returncode, 0, err)
+
+    def test_ctrl_c_detaches_and_says_how_to_go_on(self):
+        job = self.submit("detaches", 1, "gang.queued/run-duration: 1h")
+        with subprocess.Popen(
+            self.command(["wait", job]), stderr=subprocess.PIPE, text=True, env=self.env()
+        ) as waiting:
+            time.sleep(0.5)
+            waiting.send_signal(signal.SIGINT)
+            err = waiting.communicate(timeout=10)[1]
+        self.assertEqual(waiting.returncode, 130)
+        self.assertIn("queuectl wait " + job, err)
+        self.assertNotIn(self.state(job), ("Cancelled", "Stopping"))
+        self.good("cancel", job)
+
+    def test_the_stream_of_a_job_ends_with_it(self):
+        job = self.submit("streams", 1, "gang.queued/run-duration: 1s")
+        out = self.good("watch", job, "--from", "0", "--exit-when-done", "-o", "jsonl")
+        events = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual({e["name"] for e in events}, {job})
+        self.assertEqual(events[-1]["to"], "Succeeded")
+        seqs = [e["seq"] for e in events]
+        self.assertEqual(seqs, sorted(set(seqs)))
+
+    # ---- looking
+
+    def test_why_gives_reason_and_next_step(self):
+        job = self.submit("toolarge", 12)
+        try:
+            out = self.good("why", job)
+            self.assertRegex(out, r"^PENDING [\w.]+   NoSuchHardware   position \d+ in tenant vision")
+            self.assertIn("  try ", out)
+            self.assertLessEqual(len(out.splitlines()), 8)
+            d = json.loads(self.good("why", job, "-o", "json"))
+            self.assertIn("nextStep", d["why"])
+        finally:
+            self.good("cancel", job)
+
+    def test_lists_select_and_fit_the_line(self):
+        job = self.submit("lists", 1, "gang.queued/run-duration: 1h")
+        try:
+            out = self.good("list", "-l", "test=lists")
+            self.assertEqual(len(out.splitlines()), 2, out)
+            self.assertTrue(out.startswith("JOB "), out)
+            self.assertLessEqual(max(map(len, self.good("list", "-A").splitlines())), 100)
+            self.assertEqual(self.good("list", "-l", "test=lists", "-o", "name"), "job/%s\n" % job)
+            listed = json.loads(self.good("list", "-A", "-l", "test=lists", "-o", "json"))
+            self.assertEqual(listed["kind"], "GangJobList")
+            self.assertNotIn("continue", listed)
+            self.assertEqual(listed["items"][0]["metadata"]["name"], job)
+            page = json.loads(self.good("list", "-A", "--limit", "1", "-o", "json"))
+            self.assertEqual(len(page["items"]), 1)
+            rest = json.loads(self.good("list", "-A", "--continue", page["continue"], "-o", "json"))
+            self.assertNotIn(
+                page["items"][0]["metadata"]["id"], [j["metadata"]["id"] for j in rest["items"]]
+            )
+            self.assertEqual(self.run_cli("list", "-l", "test=lists", "-q")[:2], (0, ""))
+        finally:
+            self.good("cancel", job)
+
+    def test_an_empty_list_is_no_error_unless_asked_quietly(self):
+        code, out, err = self.run_cli("list", "-l", "test=nobody")
+        self.assertEqual((code, out), (0, ""))
+        self.assertIn("no job", err)
+        self.assertEqual(self.run_cli("list", "-l", "test=nobody", "-q")[:2], (1, ""))
+        listed = json.loads(self.good("list", "-l", "test=nobody", "-o", "json"))
+        self.assertEqual(listed["items"], [])
+
+    def test_yaml_says_what_json_says(self):
+        out = self.good("nodes", "-o", "yaml")
+        self.assertTrue(out.startswith("apiVersion: gang.queued/v1\nkind: NodeList\nitems:\n- name"))
+        nodes = json.loads(self.good("nodes", "-o", "json"))["items"]
+        self.assertEqual(len(nodes), 8)
+        self.assertEqual(nodes[0]["gpus"]["allocatable"], 8)
+
+    def test_cluster_and_tenants_are_shown(self):
+        self.assertEqual(len(self.good("nodes", "--no-headers").splitlines()), 8)
+        self.assertIn("rack", self.good("topology"))
+        self.assertRegex(self.good("quota", "vision"), r"vision +H100 +32 +\d+ +\d+ +96 ")
+        self.refused(3, "no tenant nosuch", "quota", "nosuch")
+        self.assertIn("queued ", self.good("version"))
+
+    # ---- submitting
+
+    def test_a_stored_spec_is_a_job_file_again(self):
+        job = self.submit("again", 1, "gang.queued/run-duration: 1s")
+        spec = self.good("describe", job, "--spec")
+        other = self.good("submit", "-f", "-", "-o", "name", stdin=spec).strip()[4:]
+        self.assertRegex(other, "^again-")
+        self.assertEqual(self.good("describe", other, "--spec"), spec)
+        self.good("cancel", job, other)
+
+    def test_a_submit_key_gives_the_same_job(self):
+        job = JOB % {"name": "keyed", "pods": 1, "annotations": "gang.queued/run-duration: 1s"}
+        first = self.good("submit", "-f", "-", "--key", "k1", "-o", "name", stdin=job)
+        again = self.good("submit", "-f", "-", "--key", "k1", stdin=job)
+        self.assertIn(first.strip() + " already submitted", again)
+        other = job.replace("replicas: 1", "replicas: 2")
+        self.refused(5, "k1", "submit", "-f", "-", "--key", "k1", stdin=other)
+
+    def test_dry_runs_store_nothing(self):
+        job = JOB % {"name": "dry", "pods": 1, "annotations": ""}
+        self.assertIn("not submitted", self.good("submit", "-f", "-", "--dry-run=client", stdin=job))
+        self.assertIn("would be", self.good("submit", "-f", "-", "--dry-run", stdin=job))
+        self.assertIn("kind: GangJob", self.good("submit", "-f", "-", "--print-spec", stdin=job))
+        self.assertEqual(self.run_cli("list", "-A", "-l", "test=dry", "-q")[0], 1)
+
+    def test_a_directory_is_submitted_whole_or_not_at_all(self):
+        with tempfile.TemporaryDirectory() as where:
+            job = JOB % {"name": "whole", "pods": 1, "annotations": ""}
+            for name, text in (("a.yaml", job), ("b.yaml", "name: x\nimge: y\n")):
+                with open(os.path.join(where, name), "w", encoding="utf-8") as f:
+                    f.write(text)
+            want = "b.yaml:2:1: imge: unknown key; did you mean image?"
+            self.refused(2, want, "submit", "-f", where)
+            self.assertEqual(self.run_cli("list", "-A", "-l", "test=whole", "-q")[0], 1)
+            os.remove(os.path.join(where, "b.yaml"))
+            self.assertIn("job/whole-", self.good("submit", "-f", where))
+            self.good("cancel", "-l", "test=whole", "-y")
+
+    # ---- bad moments
+
+    def test_what_is_wrong_is_said_with_the_right_code(self):
+        job = JOB % {"name": "wrong", "pods": 1, "annotations": ""}
+        self.refused(7, "nosuch", "submit", "-f", "-", "--tenant", "nosuch", stdin=job)
+        large = job.replace("replicas: 1", "replicas: 9")
+        self.refused(7, "", "submit", "-f", "-", "--require-feasible", stdin=large)
+        self.refused(2, "stdin:1:1: ", "submit", "-f", "-", stdin="- a\n")
+        self.refused(2, "No such file", "submit", "-f", self.path("nosuch.yaml"))
+        self.refused(3, "nosuch", "describe", "nosuch")
+        self.refused(3, "nosuch", "wait", "nosuch")
+        self.refused(3, "nosuch", "why", "nosuch")
+        self.refused(2, "did you mean list?", "lisst")
+        self.refused(2, "did you mean --tenant?", "list", "--tennant", "x")
+        self.refused(2, "-o xml: this command writes", "list", "-o", "xml")
+
+    def test_no_daemon_is_said_at_once(self):
+        began = time.monotonic()
+        self.refused(6, "there is no socket", "list", "--endpoint", "ipc://%s/no" % self.where)
+        self.assertLess(time.monotonic() - began, 1)
+        self.refused(125, "there is no socket", "wait", "x", "--endpoint", "ipc:///no/sock")
+        nobody = ("--endpoint", "tcp://127.0.0.1:1", "--timeout", "300ms")
+        self.refused(6, "is the daemon running?", "list", *nobody)
+        self.refused(2, "write ipc://", "list", "--endpoint", "http://127.0.0.1:1")
+
+    def test_stdout_that_is_closed_is_noticed(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(
+                self.command(["nodes"]),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                env=self.env(),
+                check=False,
+            )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"cannot write to stdout", done.stderr)
+
+    def test_start_up_is_quick(self):
+        times = []
+        for _ in range(5):
+            began = time.monotonic()
+            self.run_cli("version", "--client")
+            times.append(time.monotonic() - began)
+        self.assertLess(min(times), 0.02)
+
+    def test_every_command_has_help_with_examples_first(self):
+        overview = self.good("help")
+        table = overview[overview.index("Commands") : overview.index("Options")].splitlines()[1:-1]
+        names = [line.split()[0] for line in table]
+        self.assertIn("submit", names)
+        for name in names:
+            out = self.good("help", name)
+            self.assertTrue(out.startswith("  queuectl "), out)
+            if name != "help":
+                self.assertEqual(out, self.good(name, "--help"))
+
+    def test_manual_pages_name_every_option_of_the_help(self):
+        pages = os.path.join(HERE, "..", "..", "docs", "man")
+        overview = self.good("help")
+        table = overview[overview.index("Commands") : overview.index("Options")].splitlines()[1:-1]
+        for name in [line.split()[0] for line in table]:
+            if name == "help":
+                continue
+            with open(os.path.join(pages, "queuectl-%s.1.scd" % name), encoding="utf-8") as f:
+                page = f.read().replace("\\", "")
+            text = self.good("help", name).split("Options of every command")[0]
+            for option in set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*", text)):
+                self.assertIn(option, page, name)
+
+    def test_manual_pages_name_every_key_and_reason(self):
+        root = os.path.join(HERE, "..", "..")
+
+        def read(*path):
+            with open(os.path.join(root, *path), encoding="utf-8") as f:
+                return f.read()
+
+        keys = set()
+        for part in ("yaml", "role", "short", "volume", "read"):
+            source = read("client", "lib", "spec_%s.c" % part)
+            keys |= set(re.findall(r'^    \{"(\w+)", (?:read_|NULL)', source, re.M))
+        self.assertIn("maxRuntime", keys)
+        page = read("docs", "man", "queued-job.5.scd")
+        self.assertEqual([k for k in sorted(keys) if k not in page], [])
+        codes = re.findall(r"^EXPLAIN\((\w+)", read("queued", "core", "explain.def"), re.M)
+        page = read("docs", "man", "queued-reasons.7.scd")
+        self.assertEqual([c for c in codes if "*%s*" % c not in page], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
