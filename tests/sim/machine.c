@@ -260,6 +260,9 @@ int sim_turn(struct sim *s)
                        effect_name(s->engine.effects.list.v[0].kind));
     s->n_effects += s->engine.effects.list.n;
     engine_acked(&s->engine);
+    if (s->is_verbose)
+        printf("%lld turn %llu: %016llx\n", (long long)s->now, (unsigned long long)s->n_turns,
+               (unsigned long long)s->hash);
     if (s->failed)
         return -1;
     if (s->is_broken_off || crash == FAULT_CRASH_IDLE) {
