@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_crc32c.c - the published vectors of RFC 3720 B.4, and that pieces give the same as a whole. */
+/* test_crc32c.c - the published vectors of RFC 3720 B.4; pieces give the same as the whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
