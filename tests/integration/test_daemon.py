@@ -14,116 +14,11 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import zmtp
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-B = os.environ.get("B", os.path.join(HERE, "..", "..", "build"))
-QUEUED = os.path.join(B, "queued")
-HELLO = b"QD\x01\x00\x00\x01\x00\x00"
-
-CONFIG = """store: {dir: %(where)s/store}
-listen: {rpc: [%(rpc)s]}
-insecureLoopback: {user: root}
-kubernetes: {kubeconfig: %(where)s/kubeconfig}
-tenants: [{name: vision, limit: {H100: 96}, namespaces: [vision]}]
-"""
-KUBECONFIG = """apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:%d"}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-current-context: c
-users: [{name: u, user: {token: t}}]
-"""
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def run(*args, **more):
-    """The daemon with options that end it: (exit code, stdout, stderr)."""
-    done = subprocess.run(
-        [QUEUED, *args], capture_output=True, text=True, timeout=60, check=False, **more
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-class Site:
-    """A folder with configuration and kubeconfig, and the daemon that runs on it."""
-
-    def __init__(self, where, rpc=None, config=CONFIG):
-        self.where, self.process = where, None
-        os.makedirs(where, exist_ok=True)
-        self.socket = os.path.join(where, "q.sock")
-        self.config = os.path.join(where, "queued.yaml")
-        self.write("queued.yaml", config % {"where": where, "rpc": rpc or "ipc://" + self.socket})
-        self.write("kubeconfig", KUBECONFIG % free_port())
-
-    def write(self, name, text):
-        with open(os.path.join(self.where, name), "w", encoding="utf-8") as f:
-            f.write(text)
-
-    def log(self):
-        with open(os.path.join(self.where, "log"), encoding="utf-8") as f:
-            return f.read()
-
-    def start(self, env=None, wrap=()):
-        with open(os.path.join(self.where, "log"), "w", encoding="utf-8") as out:
-            self.process = subprocess.Popen(
-                [*wrap, QUEUED, "--config", self.config],
-                stderr=out,
-                env=dict(os.environ, **(env or {})),
-            )
-        self.wait_log('msg="ready"')
-
-    def wait_log(self, text, limit_s=20):
-        end = time.monotonic() + limit_s
-        while text not in self.log():
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise AssertionError("no '%s' in the log:\n%s" % (text, self.log()))
-            time.sleep(0.01)
-
-    def stop(self):
-        if self.process and self.process.poll() is None:
-            self.process.kill()
-        if self.process:
-            self.process.wait()
-
-    def hello(self):
-        """A HELLO as a good client sends it. The daemon must answer it."""
-        request_id = os.urandom(16)
-        peer = zmtp.Dealer(self.socket)
-        peer.send(HELLO + b"\x0a\x12\x0a\x10" + request_id)
-        reply = peer.frame()
-        peer.close()
-        assert reply[:2] == b"QD" and request_id in reply, reply
-
-
-class DaemonTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="queued-test.")
-        self.addCleanup(folder.cleanup)
-        self.where = folder.name
-
-    def site(self, name="a", **more):
-        site = Site(os.path.join(self.where, name), **more)
-        self.addCleanup(site.stop)
-        return site
-
-    def refused(self, args, code, *texts, **more):
-        """The daemon ends with code, and its last line holds all texts."""
-        got, _, err = run(*args, **more)
-        last = err.strip().splitlines()[-1] if err.strip() else ""
-        self.assertEqual(got, code, err)
-        for text in texts:
-            self.assertIn(text, last)
-        return last
+from queued_site import CONFIG, HELLO, HERE, QUEUED, DaemonTest, run
 
 
 class Options(DaemonTest):

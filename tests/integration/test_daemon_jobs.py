@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_daemon_jobs - bad moments with jobs: no daemon, wrong files, an API server that comes late or
+goes, a commit that fails, a kill. What was acknowledged is there afterwards.
+
+Black box: the daemon, queuectl, and the stand-in API server as the cluster.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from queued_site import B, QUEUECTL, DaemonTest, free_port
+
+STANDIN = os.environ.get("STANDIN", os.path.join(B, "tests", "standin"))
+CONFIG = """store: {dir: %(where)s/store}
+listen: {rpc: ["%(rpc)s"]}
+kubernetes: {kubeconfig: %(where)s/kubeconfig}
+levels: [{name: fabric, levels: [{name: rack, labels: [gang.queued/rack]}]}]
+allowSimulation: true
+tenants: [{name: vision, limit: {H100: 96}, namespaces: [vision]}]
+"""
+JOB = """apiVersion: gang.queued/v1
+kind: GangJob
+metadata: {name: %(name)s, annotations: {gang.queued/run-duration: %(run)s}}
+spec:
+  tenant: %(tenant)s
+  maxRuntime: 1h
+  roles:
+  - {name: worker, replicas: %(pods)d, image: r.example.com/a:1, command: [x], resources: {gpus: 8, gpuModel: H100}}
+"""
+
+
+def job(name="train", tenant="vision", pods=2, run="1s"):
+    return JOB % {"name": name, "tenant": tenant, "pods": pods, "run": run}
+
+
+class JobTest(DaemonTest):
+    def start(self):
+        site = self.site(config=CONFIG)
+        self.port = free_port()
+        with open(site.where + "/kubeconfig", encoding="utf-8") as f:
+            text = f.read()
+        at = text.index("http://127.0.0.1:")
+        site.write("kubeconfig", text[:at] + "http://127.0.0.1:%d" % self.port + text[text.index('"', at) :])
+        site.start()
+        return site
+
+    def cluster(self, site):
+        """Start the stand-in on the port that the kubeconfig names, with its objects of before."""
+        server = subprocess.Popen(
+            [STANDIN, "--port", str(self.port), "--port-file", site.where + "/port"]
+            + ["--make-nodes", "4", "--namespaces", "vision", "--state", site.where + "/objects"],
+            stderr=subprocess.DEVNULL,
+        )
+
+        def stop():
+            server.terminate()
+            server.wait(10)
+
+        self.addCleanup(stop)
+        return stop
+
+    def submit(self, site, text):
+        """Submit: the name of the job."""
+        code, out, err = site.ctl("submit", "-f", "-", "-o", "name", text=text)
+        self.assertEqual(code, 0, err)
+        return out.strip().rpartition("/")[2]
+
+    def state(self, site, name):
+        code, out, err = site.ctl("list", "-A", "-o", "json")
+        self.assertEqual(code, 0, err)
+        for item in json.loads(out)["items"]:
+            if item["metadata"]["name"] == name:
+                return item["status"]["state"]
+        return None
+
+    def wait_state(self, site, name, wanted, limit_s=30):
+        end = time.monotonic() + limit_s
+        while self.state(site, name) != wanted:
+            if time.monotonic() > end:
+                self.fail("%s is %s, not %s\n%s" % (name, self.state(site, name), wanted, site.log()))
+            time.sleep(0.1)
+
+    def wait_why(self, site, name, text, limit_s=30):
+        end = time.monotonic() + limit_s
+        while text not in site.ctl("why", name)[1]:
+            if time.monotonic() > end:
+                self.fail("why says %s" % (site.ctl("why", name),))
+            time.sleep(0.1)
+
+
+class Refusals(JobTest):
+    def test_no_daemon(self):
+        site = self.site()
+        code, _, err = site.ctl("list")
+        self.assertEqual(code, 6)
+        self.assertIn("no daemon at ipc://" + site.socket, err)
+
+    def test_a_wrong_endpoint(self):
+        done = subprocess.run(
+            [QUEUECTL, "--endpoint", "tcp://127.0.0.1:%d" % free_port(), "--timeout", "1s", "list"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn("tcp://127.0.0.1:", done.stderr)
+
+    def test_what_is_refused_stores_nothing(self):
+        site = self.start()
+        cases = [
+            (job(tenant="visoin"), 7, "no tenant 'visoin'"),
+            (job(pods=13), 7, "ExceedsTenantLimit: needs 104 GPUs"),
+            (job().replace("replicas", "replcas"), 2, "did you mean replicas?"),
+            (job().replace("gpus: 8,", "gpus: eight,"), 2, "gpus"),
+            (job()[:-20], 2, ""),
+            (job().replace("command: [x]", "command: [x], mig: {profile: 1g}"), 2, "mig"),
+            ("\x00\x01\x02", 2, ""),
+        ]
+        for text, wanted, sentence in cases:
+            code, _, err = site.ctl("submit", "-f", "-", text=text)
+            self.assertEqual(code, wanted, text + err)
+            self.assertIn(sentence, err)
+        self.assertEqual(json.loads(site.ctl("list", "-A", "-o", "json")[1])["items"], [])
+
+
+class Troubles(JobTest):
+    def test_an_api_server_that_comes_late(self):
+        site = self.start()
+        name = self.submit(site, job())
+        self.wait_why(site, name, "ClusterUnreachable")
+        self.cluster(site)
+        self.wait_state(site, name, "Succeeded")
+
+    def test_an_api_server_that_goes_and_comes_back(self):
+        site = self.start()
+        stop = self.cluster(site)
+        first = self.submit(site, job(run="2s"))
+        self.wait_state(site, first, "Running")
+        silent = "the API server does not answer"
+        before = site.log().count(silent)
+        stop()
+        end = time.monotonic() + 20
+        while site.log().count(silent) == before:
+            self.assertLess(time.monotonic(), end, site.log())
+            time.sleep(0.1)
+        second = self.submit(site, job("second"))
+        self.wait_why(site, second, "ClusterUnreachable")
+        self.assertEqual(self.state(site, first), "Running")
+        self.cluster(site)
+        self.wait_state(site, first, "Succeeded")
+        self.wait_state(site, second, "Succeeded")
+
+    def test_a_kill_loses_nothing(self):
+        site = self.start()
+        self.cluster(site)
+        names = [self.submit(site, job("train", run="2s")) for _ in range(3)]
+        self.wait_state(site, names[0], "Running")
+        site.stop()  # SIGKILL
+        site.start()
+        for name in names:
+            self.wait_state(site, name, "Succeeded")
+
+    def test_a_failed_commit_ends_the_daemon_and_promises_nothing(self):
+        site = self.start()
+        kept = self.submit(site, job("kept"))
+        resource.prlimit(site.process.pid, resource.RLIMIT_FSIZE, (8192, 8192))
+        # the store's pages are beyond that, the log is not
+        code, _, err = site.ctl("submit", "-f", "-", text=job("lost"))
+        self.assertEqual(code, 6, err)
+        self.assertEqual(site.process.wait(10), 75, site.log())
+        self.assertIn("the commit failed", site.log())
+        site.start()
+        items = json.loads(site.ctl("list", "-A", "-o", "json")[1])["items"]
+        self.assertEqual([i["metadata"]["name"] for i in items], [kept])
+
+    def test_a_stop_leaves_jobs_alone(self):
+        site = self.start()
+        self.cluster(site)
+        name = self.submit(site, job(run="2s"))
+        self.wait_state(site, name, "Running")
+        site.process.send_signal(signal.SIGTERM)
+        self.assertEqual(site.process.wait(10), 0)
+        site.start()
+        self.wait_state(site, name, "Succeeded")
+
+
+if __name__ == "__main__":
+    if not os.access(QUEUECTL, os.X_OK) or not os.access(STANDIN, os.X_OK):
+        sys.exit("%s or %s is not built: run 'make all standin'" % (QUEUECTL, STANDIN))
+    unittest.main()

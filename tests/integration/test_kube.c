@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kube.c - the Kubernetes adapter against the stand-in API server, with its faults.
+ *
+ * Real HTTP on the loopback, simulated kubelets, no daemon. The stand-in is $STANDIN, or the one
+ * beside this program's build directory.
+ */
+#include "kube_world.h"
+
+#include <libgen.h>
+
+const char *standin_path;
+
+static const struct kube_watch_times short_times = {.timeout_min_us = 2 * USEC_PER_SEC,
+                                                    .timeout_max_us = 2 * USEC_PER_SEC,
+                                                    .guard_us = USEC_PER_SEC};
+
+/* ---- lists */
+
+static void synced_comes_after_every_fact_of_both_lists(void **state)
+{
+    static const char *const options[] = {"--make-nodes", "1201", "--namespaces", "team", NULL};
+    struct world *w = world_create();
+
+    (void)state;
+    server_start(w, options);
+    cJSON_Delete(ask(w, "POST", "/api/v1/namespaces/default/pods",
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"foreign\"},"
+                     "\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"));
+    adapter_start(w, NULL);
+    world_until(w, w->n_synced);
+    assert_int_equal(w->nodes_at_sync, 1201);
+    assert_int_equal(w->pods_at_sync, 1);
+    assert_int_equal(w->is_up, 1);
+    assert_int_equal(strlen(w->cluster_uid), 36);
+    assert_int_equal(w->pods.v[0].job.v, 0);
+    assert_int_equal(stat_of(w, "requests.list.nodes"), 3);
+    world_destroy(w);
+}
+
+static void a_server_that_is_down_at_first_is_said_and_waited_for(void **state)
+{
+    static const char *const options[] = {"--make-nodes", "2", NULL};
+    struct world *w = world_create();
+
+    (void)state;
+    server_start(w, options);
+    server_stop(w, SIGKILL);
+    adapter_start(w, NULL);
+    world_until(w, w->is_up == 0);
+    assert_non_null(strstr(w->trouble, "GET http://127.0.0.1:"));
+    assert_non_null(strstr(w->trouble, ": connection refused"));
+    server_start(w, options);
+    world_until(w, w->is_up == 1 && w->n_synced);
+    assert_int_equal(w->n_nodes, 2);
+    world_destroy(w);
+}
+
+static void a_list_that_breaks_off_is_made_again(void **state)
+{
+    static const char *const options[] = {"--make-nodes", "20", NULL};
+    struct world *w = world_create();
+
+    (void)state;
+    server_start(w, options);
+    faults(w, "[{\"action\":\"cut\",\"verb\":\"list\",\"resource\":\"nodes\",\"bytes\":9000,"
+              "\"count\":1},{\"action\":\"status\",\"verb\":\"list\",\"resource\":\"pods\","
+              "\"code\":429,\"text\":true,\"retryAfter\":1,\"count\":1}]");
+    adapter_start(w, NULL);
+    world_until(w, w->n_synced);
+    assert_int_equal(w->nodes_at_sync, 20);
+    world_destroy(w);
+}
+
+/* ---- gangs */
+
+static void a_gang_starts_runs_ends_and_is_taken_away(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(7, "300ms");
+    cJSON *service;
+
+    (void)state;
+    start(w, t);
+    world_until(w, all(w->is_bound));
+    service = ask(w, "GET", "/api/v1/namespaces/team/services/train-0007", NULL);
+    assert_true(json_is_true(service, "spec.publishNotReadyAddresses"));
+    cJSON_Delete(service);
+    world_until(w, pods_in(w, POD_RUNNING, t->gang.job) == PODS);
+    world_until(w, pods_in(w, POD_SUCCEEDED, t->gang.job) == PODS);
+    for (size_t i = 0; i < w->pods.n; i++)
+        assert_int_equal(strncmp(w->pods.v[i].node, "node-00", 7), 0);
+    stop_and_wait(w, t);
+    assert_int_equal(stat_of(w, "objects.pods"), 0);
+    assert_int_equal(stat_of(w, "violations"), 0);
+    team_destroy(t);
+    world_destroy(w);
+}
+
+static void running_pods_end_within_their_grace(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(8, NULL);
+
+    (void)state;
+    start(w, t);
+    world_until(w, pods_in(w, POD_RUNNING, t->gang.job) == PODS);
+    stop_and_wait(w, t);
+    assert_int_equal(stat_of(w, "objects.pods"), 0);
+    team_destroy(t);
+    world_destroy(w);
+}
+
+static void every_fault_of_a_start_ends_in_one_bound_pod_each(void **state)
+{
+    static const char *const rules[] = {
+        "[{\"action\":\"lose\",\"verb\":\"create\",\"count\":3}]",
+        "[{\"action\":\"lose\",\"verb\":\"bind\",\"count\":3}]",
+        "[{\"action\":\"lose\",\"verb\":\"get\",\"count\":1},"
+        "{\"action\":\"lose\",\"verb\":\"create\",\"count\":1}]",
+        "[{\"action\":\"status\",\"verb\":\"create\",\"code\":503,\"retryAfter\":1,\"count\":3}]",
+        "[{\"action\":\"status\",\"verb\":\"bind\",\"code\":503,\"count\":3}]",
+        "[{\"action\":\"status\",\"verb\":\"create\",\"code\":429,\"text\":true,\"count\":2}]",
+        "[{\"action\":\"status\",\"verb\":\"bind\",\"code\":409,\"reason\":\"Conflict\",\"count\":"
+        "2}]",
+        "[{\"action\":\"status\",\"verb\":\"create\",\"code\":500,\"reason\":\"ServerTimeout\","
+        "\"count\":2}]",
+        "[{\"action\":\"status\",\"verb\":\"create\",\"code\":409,\"reason\":\"AlreadyExists\","
+        "\"count\":2}]",
+        "[{\"action\":\"delay\",\"verb\":\"create\",\"ms\":300,\"count\":9}]",
+        "[{\"action\":\"cut\",\"verb\":\"create\",\"bytes\":100,\"count\":2}]",
+    };
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    for (uint64_t i = 0; i < ARRAY_LEN(rules); i++) {
+        struct team *t = team_create(100 + i, NULL);
+
+        faults(w, rules[i]);
+        world_forget(w);
+        start(w, t);
+        world_until(w, all(w->is_bound));
+        assert_int_equal(stat_of(w, "objects.pods"), PODS);
+        faults(w, NULL);
+        stop_and_wait(w, t);
+        team_destroy(t);
+    }
+    assert_int_equal(stat_of(w, "violations"), 0);
+    world_destroy(w);
+}
+
+static void every_fault_of_a_stop_ends_with_nothing_left(void **state)
+{
+    static const char *const rules[] = {
+        "[{\"action\":\"lose\",\"verb\":\"delete\",\"count\":5}]",
+        "[{\"action\":\"status\",\"verb\":\"delete\",\"code\":503,\"count\":5}]",
+        "[{\"action\":\"status\",\"verb\":\"delete\",\"code\":429,\"retryAfter\":1,\"count\":2},"
+        "{\"action\":\"lose\",\"verb\":\"get\",\"count\":1}]",
+    };
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    for (uint64_t i = 0; i < ARRAY_LEN(rules); i++) {
+        struct team *t = team_create(200 + i, NULL);
+
+        world_forget(w);
+        start(w, t);
+        world_until(w, all(w->is_bound));
+        faults(w, rules[i]);
+        stop_and_wait(w, t);
+        world_until(w, stat_of(w, "objects.pods") == 0);
+        faults(w, NULL);
+        team_destroy(t);
+    }
+    world_destroy(w);
+}
+
+static void a_stop_overtakes_a_start_at_any_moment(void **state)
+{
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    faults(w, "[{\"action\":\"delay\",\"verb\":\"create\",\"ms\":40},"
+              "{\"action\":\"delay\",\"verb\":\"bind\",\"ms\":40}]");
+    for (uint64_t i = 0; i < 8; i++) {
+        struct team *t = team_create(300 + i, NULL);
+
+        world_forget(w);
+        start(w, t);
+        world_run(w, (usec_t)i * 20 * USEC_PER_MSEC);
+        stop_and_wait(w, t);
+        world_until(w, stat_of(w, "objects.pods") == 0);
+        team_destroy(t);
+    }
+    assert_int_equal(stat_of(w, "violations"), 0);
+    world_destroy(w);
+}
+
+static void a_start_carries_on_after_a_restart(void **state)
+{
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    faults(w, "[{\"action\":\"delay\",\"verb\":\"bind\",\"ms\":60}]");
+    for (uint64_t i = 0; i < 6; i++) {
+        struct team *t = team_create(400 + i, NULL);
+
+        world_forget(w);
+        start(w, t);
+        world_run(w, (usec_t)i * 15 * USEC_PER_MSEC);
+        adapter_stop(w);
+        w->n_synced = 0;
+        adapter_start(w, NULL);
+        world_until(w, w->n_synced);
+        world_forget(w);
+        start(w, t);
+        start(w, t);
+        world_until(w, all(w->is_bound));
+        assert_int_equal(stat_of(w, "objects.pods"), PODS);
+        stop_and_wait(w, t);
+        world_until(w, stat_of(w, "objects.pods") == 0);
+        team_destroy(t);
+    }
+    assert_int_equal(stat_of(w, "violations"), 0);
+    world_destroy(w);
+}
+
+static void refusals_are_of_the_kind_that_the_answer_means(void **state)
+{
+    static const struct {
+        const char *rules;
+        enum refusal_kind kind;
+        const char *text;
+    } rows[] = {
+        {"[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"code\":403,"
+         "\"reason\":"
+         "\"Forbidden\",\"message\":\"exceeded quota: gpu\",\"count\":1}]",
+         REFUSAL_TRY_LATER, "exceeded quota"},
+        {"[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"code\":403,"
+         "\"reason\":"
+         "\"Forbidden\",\"message\":\"violates PodSecurity\",\"count\":1}]",
+         REFUSAL_REJECTED, "PodSecurity"},
+        {"[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"code\":422,"
+         "\"reason\":"
+         "\"Invalid\",\"count\":1}]",
+         REFUSAL_REJECTED, "injected"},
+        {"[{\"action\":\"status\",\"verb\":\"bind\",\"code\":404,\"reason\":\"NotFound\","
+         "\"count\":1}]",
+         REFUSAL_BIND, "gone"},
+        {"[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"services\",\"code\":403,"
+         "\"reason\":\"Forbidden\",\"count\":1}]",
+         REFUSAL_TRY_LATER, "injected"},
+    };
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    for (uint64_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct team *t = team_create(500 + i, NULL);
+
+        world_forget(w);
+        faults(w, rows[i].rules);
+        start(w, t);
+        world_until(w, w->refusal_text[0]);
+        assert_int_equal(w->refusal, rows[i].kind);
+        assert_non_null(strstr(w->refusal_text, rows[i].text));
+        faults(w, NULL);
+        stop_and_wait(w, t);
+        world_until(w, stat_of(w, "objects.pods") == 0);
+        team_destroy(t);
+    }
+    world_destroy(w);
+}
+
+static void a_missing_namespace_is_tried_later(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(600, NULL);
+
+    (void)state;
+    (void)str_copy(t->gang.ns, sizeof(t->gang.ns), "nowhere");
+    t->gang.has_service = false;
+    start(w, t);
+    world_until(w, w->refusal_text[0]);
+    assert_int_equal(w->refusal, REFUSAL_TRY_LATER);
+    stop(w, t);
+    world_until(w, all(w->is_gone));
+    team_destroy(t);
+    world_destroy(w);
+}
+
+static void a_pod_of_someone_else_under_our_name_is_left_alone(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(601, NULL);
+    char name[POD_JSON_NAME];
+    char *path = pod_path(t, 2);
+    char *body = xasprintf("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\"},"
+                           "\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}",
+                           kube_pod_name(name, &t->gang, &t->pods[2]));
+    cJSON *pod;
+
+    (void)state;
+    cJSON_Delete(ask(w, "POST", "/api/v1/namespaces/team/pods", body));
+    start(w, t);
+    world_until(w, w->is_refused[2]);
+    assert_int_equal(w->refusal, REFUSAL_TRY_LATER);
+    stop_and_wait(w, t);
+    assert_int_equal(stat_of(w, "objects.pods"), 1);
+    pod = ask(w, "GET", path, NULL);
+    assert_string_equal(json_text(pod, "metadata.name"), name);
+    cJSON_Delete(pod);
+    free(path);
+    free(body);
+    team_destroy(t);
+    world_destroy(w);
+}
+
+static void a_pod_that_is_replaced_is_gone_and_the_new_one_is_seen(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(602, NULL);
+    char *path = pod_path(t, 0);
+    char old[UID_MAX + 1];
+    char *gone;
+
+    (void)state;
+    start(w, t);
+    world_until(w, all(w->is_bound));
+    memcpy(old, w->bound_uid[0], sizeof(old));
+    gone = xasprintf("{\"gracePeriodSeconds\":0}");
+    cJSON_Delete(ask(w, "DELETE", path, gone));
+    w->cluster.gang_stop(w->cluster.ctx, &t->gang);
+    world_until(w, all(w->is_gone) && w->n_service_gone);
+    assert_true(pod_of(w, "train-0602-worker-0-1", old)->is_gone);
+    free(gone);
+    free(path);
+    team_destroy(t);
+    world_destroy(w);
+}
+
+static void a_stray_pod_goes_only_with_its_own_uid(void **state)
+{
+    struct world *w = world_ready(NULL);
+    cJSON *pod = ask(w, "POST", "/api/v1/namespaces/team/pods",
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"stray\"},"
+                     "\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+
+    (void)state;
+    w->cluster.pod_delete(w->cluster.ctx, "team", "stray", "11111111-2222-3333-4444-555555555555");
+    world_until(w, w->n_gone);
+    assert_int_equal(stat_of(w, "objects.pods"), 1);
+    w->cluster.pod_delete(w->cluster.ctx, "team", "stray", json_text(pod, "metadata.uid"));
+    world_until(w, stat_of(w, "objects.pods") == 0);
+    world_until(w, pod_of(w, "stray", json_text(pod, "metadata.uid"))->is_gone);
+    cJSON_Delete(pod);
+    world_destroy(w);
+}
+
+/* ---- watches */
+
+static void cordon(struct world *w, const char *node, bool on)
+{
+    char *body = xasprintf("{\"name\":\"%s\",\"cordon\":%s}", node, on ? "true" : "false");
+
+    cJSON_Delete(ask(w, "POST", "/_standin/node", body));
+    free(body);
+}
+
+static bool shows(const struct world *w, const char *node, bool cordoned)
+{
+    return !strcmp(w->last_node, node) && w->last_node_cordoned == cordoned;
+}
+
+static void news_arrive_after_any_trouble_of_a_watch(void **state)
+{
+    static const struct {
+        const char *rules, *control;
+    } rows[] = {
+        {NULL, NULL},
+        {NULL, "/_standin/drop-watches"},
+        {"[{\"action\":\"silent\",\"verb\":\"watch\",\"resource\":\"nodes\",\"count\":1}]",
+         "/_standin/drop-watches"},
+        {"[{\"action\":\"status\",\"verb\":\"watch\",\"code\":410,\"reason\":\"Expired\","
+         "\"count\":2}]",
+         "/_standin/drop-watches"},
+        {"[{\"action\":\"status\",\"verb\":\"watch\",\"code\":429,\"text\":true,\"retryAfter\":1,"
+         "\"count\":2}]",
+         "/_standin/drop-watches"},
+        {"[{\"action\":\"cut\",\"verb\":\"watch\",\"bytes\":700,\"count\":4}]",
+         "/_standin/drop-watches"},
+        {"[{\"action\":\"stale\",\"verb\":\"watch\",\"count\":1}]", "/_standin/drop-watches"},
+        {"[{\"action\":\"double\",\"verb\":\"watch\"}]", "/_standin/drop-watches"},
+        {"[{\"action\":\"status\",\"verb\":\"list\",\"code\":504,\"reason\":\"Timeout\",\"count\":"
+         "2}]",
+         "/_standin/drop-watches"},
+    };
+    struct world *w = world_ready(&short_times);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char node[16];
+
+        (void)snprintf(node, sizeof(node), "node-%03zu", i % 8);
+        faults(w, rows[i].rules);
+        if (rows[i].control)
+            cJSON_Delete(ask(w, "POST", rows[i].control, "{}"));
+        cordon(w, node, i < 8);
+        world_until(w, shows(w, node, i < 8));
+    }
+    world_destroy(w);
+}
+
+static void an_expired_version_leads_to_a_new_list(void **state)
+{
+    struct world *w = world_ready(&short_times);
+
+    (void)state;
+    faults(w, "[{\"action\":\"delay\",\"verb\":\"list\",\"ms\":200}]");
+    cJSON_Delete(ask(w, "POST", "/_standin/drop-watches", "{}"));
+    cordon(w, "node-001", true);
+    cJSON_Delete(ask(w, "POST", "/_standin/node", "{\"name\":\"node-005\",\"delete\":true}"));
+    cordon(w, "node-002", true);
+    cJSON_Delete(ask(w, "POST", "/_standin/compact", "{}"));
+    faults(w, NULL);
+    world_until(w, w->n_node_gone == 1 && w->n_synced >= 2);
+    world_destroy(w);
+}
+
+static void a_server_that_restarts_is_found_again(void **state)
+{
+    static const char *const options[] = {"--make-nodes", "8", "--namespaces", "team", NULL};
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(700, NULL);
+
+    (void)state;
+    start(w, t);
+    world_until(w, all(w->is_bound));
+    server_stop(w, SIGTERM);
+    world_until(w, w->is_up == 0);
+    server_start(w, options);
+    world_until(w, w->is_up == 1);
+    stop_and_wait(w, t);
+    world_until(w, stat_of(w, "objects.pods") == 0);
+    cordon(w, "node-006", true);
+    world_until(w, shows(w, "node-006", true));
+    team_destroy(t);
+    world_destroy(w);
+}
+
+/* The stand-in forgets everything: versions start again, below those that we know. */
+static void a_server_put_back_to_an_older_state_is_listed_anew(void **state)
+{
+    static const char *const options[] = {"--make-nodes", "3", "--namespaces", "team", NULL};
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        cordon(w, "node-001", i % 2);
+    world_until(w, shows(w, "node-001", true));
+    server_stop(w, SIGKILL);
+    server_start(w, options);
+    world_until(w, w->n_synced >= 2 && w->n_node_gone == 8);
+    world_destroy(w);
+}
+
+static void write_token(const struct world *w, const char *token)
+{
+    char *path = xasprintf("%s/token", w->dir);
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    (void)fputs(token, f);
+    assert_int_equal(fclose(f), 0);
+    free(path);
+}
+
+static void a_new_token_is_read_after_a_401(void **state)
+{
+    static const char *const options[] = {"--make-nodes", "2", "--token", "right", NULL};
+    struct world *w = world_create();
+    char *path = xasprintf("%s/kubeconfig", w->dir);
+    FILE *f;
+
+    (void)state;
+    server_start(w, options);
+    write_token(w, "wrong\n");
+    f = fopen(path, "w");
+    assert_non_null(f);
+    (void)fprintf(f,
+                  "current-context: c\n"
+                  "clusters: [{name: s, cluster: {server: \"http://127.0.0.1:%u/\"}}]\n"
+                  "users: [{name: u, user: {tokenFile: token}}]\n"
+                  "contexts: [{name: c, context: {cluster: s, user: u}}]\n",
+                  w->port);
+    assert_int_equal(fclose(f), 0);
+    adapter_start(w, NULL);
+    world_until(w, w->is_up == 0);
+    assert_non_null(strstr(w->trouble, "Unauthorized"));
+    write_token(w, "right\n");
+    world_until(w, w->is_up == 1 && w->n_synced);
+    free(path);
+    world_destroy(w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(synced_comes_after_every_fact_of_both_lists),
+        cmocka_unit_test(a_server_that_is_down_at_first_is_said_and_waited_for),
+        cmocka_unit_test(a_list_that_breaks_off_is_made_again),
+        cmocka_unit_test(a_gang_starts_runs_ends_and_is_taken_away),
+        cmocka_unit_test(running_pods_end_within_their_grace),
+        cmocka_unit_test(every_fault_of_a_start_ends_in_one_bound_pod_each),
+        cmocka_unit_test(every_fault_of_a_stop_ends_with_nothing_left),
+        cmocka_unit_test(a_stop_overtakes_a_start_at_any_moment),
+        cmocka_unit_test(a_start_carries_on_after_a_restart),
+        cmocka_unit_test(refusals_are_of_the_kind_that_the_answer_means),
+        cmocka_unit_test(a_missing_namespace_is_tried_later),
+        cmocka_unit_test(a_pod_of_someone_else_under_our_name_is_left_alone),
+        cmocka_unit_test(a_pod_that_is_replaced_is_gone_and_the_new_one_is_seen),
+        cmocka_unit_test(a_stray_pod_goes_only_with_its_own_uid),
+        cmocka_unit_test(news_arrive_after_any_trouble_of_a_watch),
+        cmocka_unit_test(an_expired_version_leads_to_a_new_list),
+        cmocka_unit_test(a_server_that_restarts_is_found_again),
+        cmocka_unit_test(a_server_put_back_to_an_older_state_is_listed_anew),
+        cmocka_unit_test(a_new_token_is_read_after_a_401),
+    };
+    char *self = xstrdup(argv[0]);
+
+    standin_path = getenv("STANDIN");
+    if (!standin_path)
+        standin_path = xasprintf("%s/../standin", dirname(self));
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    if (!getenv("QUEUED_TEST_LOG"))
+        log_setup(LOG_LEVEL_ERROR, false);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
