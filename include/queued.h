@@ -284,7 +284,7 @@ QUEUED_API int queued_submit(struct queued_client *c, const struct queued_spec *
                              const struct queued_submit_options *options,
                              struct queued_submitted *ret, struct queued_error *error);
 /* The same from the text of a job file with exactly one job, YAML or JSON. */
-QUEUED_API int queued_submit_text(struct queued_client *c, const char *text, size_t len,
+QUEUED_API int queued_submit_text(struct queued_client *c, const char *text,
                                   const struct queued_submit_options *options,
                                   struct queued_submitted *ret, struct queued_error *error);
 
@@ -303,13 +303,18 @@ struct queued_filter {
     const struct queued_pair *labels; /* all must match */
 };
 
+struct queued_query {
+    struct queued_filter filter;
+    uint32_t limit; /* jobs of one page; 0: the daemon's */
+    bool is_full;   /* with spec and attempts */
+};
+
 /* One page, in order of id. *cursor starts as NULL and is replaced; it is NULL after the last
- * page. Free a cursor that is not used to the end with queued_cursor_free(). limit 0: the
- * daemon's. is_full: with spec and attempts. */
+ * page. Free a cursor that is not used to the end with queued_cursor_free(). */
 struct queued_cursor;
-QUEUED_API int queued_list(struct queued_client *c, const struct queued_filter *filter,
-                           uint32_t limit, bool is_full, struct queued_cursor **cursor,
-                           struct queued_jobs **ret, struct queued_error *error);
+QUEUED_API int queued_list(struct queued_client *c, const struct queued_query *query,
+                           struct queued_cursor **cursor, struct queued_jobs **ret,
+                           struct queued_error *error);
 QUEUED_API void queued_cursor_free(struct queued_cursor *cursor);
 /* A cursor as text, for a later process; free with free(). */
 QUEUED_API char *queued_cursor_text(const struct queued_cursor *cursor);
@@ -386,6 +391,8 @@ QUEUED_API void queued_watch_close(struct queued_watch *w);
 enum queued_wait_for { QUEUED_WAIT_FINISHED, QUEUED_WAIT_RUNNING, QUEUED_WAIT_SCHEDULED };
 
 struct queued_wait_options {
+    size_t n; /* 1.. */
+    const char *const *jobs;
     enum queued_wait_for what;
     bool any;                  /* until one of them, not all */
     int64_t wait_ms;           /* 0: for ever */
@@ -393,12 +400,11 @@ struct queued_wait_options {
     void *ctx;
 };
 
-/* Wait until the jobs (n >= 1) have reached what is asked for, judged by their present state; a
+/* Wait until the jobs have reached what is asked for, judged by their present state; a
  * final state always ends the wait. *ret: the jobs in the order given. DEADLINE: time is up, the
  * jobs go on. Free with queued_jobs_free(). */
-QUEUED_API int queued_wait(struct queued_client *c, const char *const *jobs, size_t n,
-                           const struct queued_wait_options *options, struct queued_jobs **ret,
-                           struct queued_error *error);
+QUEUED_API int queued_wait(struct queued_client *c, const struct queued_wait_options *options,
+                           struct queued_jobs **ret, struct queued_error *error);
 
 /* ---- the cluster and the tenants */
 

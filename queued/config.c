@@ -107,28 +107,28 @@ static int read_store(const struct yaml_at *at, void *out, struct err *err)
 {
     struct config_reading *r = out;
 
-    return yaml_walk(at, store_fields, ARRAY_LEN(store_fields), false, r->c, err);
+    return yaml_walk(at, store_fields, ARRAY_LEN(store_fields), r->c, err);
 }
 
 static int read_listen(const struct yaml_at *at, void *out, struct err *err)
 {
     struct config_reading *r = out;
 
-    return yaml_walk(at, listen_fields, ARRAY_LEN(listen_fields), false, r->c, err);
+    return yaml_walk(at, listen_fields, ARRAY_LEN(listen_fields), r->c, err);
 }
 
 static int read_kubernetes(const struct yaml_at *at, void *out, struct err *err)
 {
     struct config_reading *r = out;
 
-    return yaml_walk(at, kubernetes_fields, ARRAY_LEN(kubernetes_fields), false, r->c, err);
+    return yaml_walk(at, kubernetes_fields, ARRAY_LEN(kubernetes_fields), r->c, err);
 }
 
 static int read_loopback(const struct yaml_at *at, void *out, struct err *err)
 {
     struct config_reading *r = out;
 
-    return yaml_walk(at, loopback_fields, ARRAY_LEN(loopback_fields), false, r->c, err);
+    return yaml_walk(at, loopback_fields, ARRAY_LEN(loopback_fields), r->c, err);
 }
 
 /* ---- top */
@@ -158,7 +158,7 @@ static int read_preemption(const struct yaml_at *at, void *out, struct err *err)
 {
     struct config_reading *r = out;
 
-    return yaml_walk(at, preemption_fields, ARRAY_LEN(preemption_fields), false, r->c, err);
+    return yaml_walk(at, preemption_fields, ARRAY_LEN(preemption_fields), r->c, err);
 }
 
 static int keep_tenants(const struct yaml_at *at, void *out, struct err *err)
@@ -247,7 +247,7 @@ static int read_user(const struct yaml_at *at, const char *key, void *out, struc
 
     (void)key;    /* a list has none */
     c->n_users++; /* before anything fails, so that config_destroy() sees it */
-    if (yaml_walk(at, user_fields, ARRAY_LEN(user_fields), false, u, err))
+    if (yaml_walk(at, user_fields, ARRAY_LEN(user_fields), u, err))
         return -1;
     for (uint32_t i = 0; i + 1 < c->n_users; i++)
         if (strcmp(c->users[i].name, u->name) == 0)
@@ -349,7 +349,7 @@ int config_load(struct config **ret, const char *path, struct err *err)
         goto out;
     }
     at = (struct yaml_at){doc, doc->roots[0], ""};
-    if (yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), false, &r, err))
+    if (yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), &r, err))
         goto out;
     if (config_read_tenants(&r, err) || read_users(&r, err) || check_whole(&r, err))
         goto out;

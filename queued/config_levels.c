@@ -76,7 +76,7 @@ static int read_level(const struct yaml_at *at, const char *key, void *out, stru
     (void)key; /* a list has none */
     if (count_levels(s) == LEVELS_MAX)
         return yaml_fail(at, err, "at most %d levels over all hierarchies", LEVELS_MAX);
-    if (yaml_walk(at, level_fields, ARRAY_LEN(level_fields), false, &level, err))
+    if (yaml_walk(at, level_fields, ARRAY_LEN(level_fields), &level, err))
         return -1;
     if (strcmp(level.name, "host") == 0 || strcmp(level.name, "any") == 0)
         return yaml_fail(at, err, "the name \"%s\" has a meaning of its own; take another",
@@ -128,7 +128,7 @@ static int read_hierarchy(const struct yaml_at *at, const char *key, void *out, 
     if (s->n_hierarchies == HIERARCHIES_MAX)
         return yaml_fail(at, err, "at most %d hierarchies", HIERARCHIES_MAX);
     s->hierarchies[s->n_hierarchies++] = (struct hierarchy_setting){0};
-    return yaml_walk(at, hierarchy_fields, ARRAY_LEN(hierarchy_fields), false, s, err);
+    return yaml_walk(at, hierarchy_fields, ARRAY_LEN(hierarchy_fields), s, err);
 }
 
 int config_read_levels(const struct yaml_at *at, void *out, struct err *err)

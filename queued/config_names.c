@@ -133,7 +133,7 @@ static int read_class(const struct yaml_at *at, const char *key, void *out, stru
     (void)str_copy(c->name, sizeof(c->name), key);
     if (at->node->kind == YAML_SCALAR)
         return read_value(at, c, err);
-    return yaml_walk(at, class_fields, ARRAY_LEN(class_fields), false, c, err);
+    return yaml_walk(at, class_fields, ARRAY_LEN(class_fields), c, err);
 }
 
 int config_read_classes(const struct yaml_at *at, void *out, struct err *err)

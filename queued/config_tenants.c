@@ -141,7 +141,7 @@ static const struct yaml_field user_limit_fields[] = {
 
 static int read_user_limits(const struct yaml_at *at, void *out, struct err *err)
 {
-    return yaml_walk(at, user_limit_fields, ARRAY_LEN(user_limit_fields), false, out, err);
+    return yaml_walk(at, user_limit_fields, ARRAY_LEN(user_limit_fields), out, err);
 }
 
 static int keep_children(const struct yaml_at *at, void *out, struct err *err)
@@ -220,8 +220,7 @@ static int read_tenant(const struct yaml_at *at, const char *key, void *out, str
     for (size_t i = 0; i < MODELS_MAX; i++)
         tr->t.quota.gpus[i] = tr->t.limit.gpus[i] = -1;
     tr->children = NULL;
-    if (yaml_walk(at, tenant_fields, ARRAY_LEN(tenant_fields), false, tr, err) ||
-        name_tenant(at, tr, err))
+    if (yaml_walk(at, tenant_fields, ARRAY_LEN(tenant_fields), tr, err) || name_tenant(at, tr, err))
         return -1;
     *vec_push(&tr->tenants) = tr->t;
     if (tr->children) {

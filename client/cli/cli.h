@@ -64,11 +64,17 @@ struct cli_option {
     void *out;
 };
 
+/* The options of one command. */
+struct cli_options {
+    const char *command;
+    const struct cli_option *v;
+    size_t n;
+};
+
 /* Read options into their places, and the common ones (--endpoint, --timeout, --color, --help, -o);
  * operands are moved behind them and *ret_first is the first of them. 0, or an exit code + 1
  * (--help: 1): the command is then over. */
-int cli_parse(const char *command, int argc, char **argv, const struct cli_option *options,
-              size_t n, int *ret_first);
+int cli_parse(const struct cli_options *options, int argc, char **argv, int *ret_first);
 
 /* -o, as parsed; allowed: bits of 1 << enum cli_format. -1 after a message. */
 int cli_format(unsigned allowed, enum cli_format *ret);

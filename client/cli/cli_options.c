@@ -127,14 +127,14 @@ static const struct cli_command *this_command(const char *name)
     return NULL;
 }
 
-int cli_parse(const char *command, int argc, char **argv, const struct cli_option *options,
-              size_t n, int *ret_first)
+int cli_parse(const struct cli_options *options, int argc, char **argv, int *ret_first)
 {
+    const char *command = options->command;
     struct parser p = {0};
     int code;
 
-    for (size_t i = 0; i < n; i++)
-        add_option(&p, &options[i]);
+    for (size_t i = 0; i < options->n; i++)
+        add_option(&p, &options->v[i]);
     for (size_t i = 0; i < ARRAY_LEN(common_options); i++)
         add_option(&p, &common_options[i]);
     opterr = 0;

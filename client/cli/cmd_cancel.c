@@ -26,20 +26,20 @@ struct cancel {
 static int select_jobs(struct cancel *x, struct queued_client *c)
 {
     static const char *const active[] = {"active"};
-    struct queued_filter filter = {.n_states = 1, .states = active};
+    struct queued_query query = {.filter = {.n_states = 1, .states = active}};
     struct queued_cursor *cursor = NULL;
     struct queued_pair *labels;
     struct queued_error e;
 
-    if (cli_pairs(&x->labels, &labels, &filter.n_labels, &x->arena))
+    if (cli_pairs(&x->labels, &labels, &query.filter.n_labels, &x->arena))
         return EXIT_USAGE;
-    filter.labels = labels;
-    filter.tenant = x->tenant;
-    filter.all = x->tenant != NULL;
+    query.filter.labels = labels;
+    query.filter.tenant = x->tenant;
+    query.filter.all = x->tenant != NULL;
     do {
         struct queued_jobs *page = NULL;
 
-        if (queued_list(c, &filter, 0, false, &cursor, &page, &e))
+        if (queued_list(c, &query, &cursor, &page, &e))
             return cli_error(&e);
         for (size_t i = 0; i < page->n; i++)
             if (page->v[i].id)
@@ -168,7 +168,8 @@ int cmd_cancel(int argc, char **argv)
         {"reason", 0, OPTION_TEXT, &x.reason},
         {"yes", 'y', OPTION_FLAG, &x.yes},
     };
-    int first, rc = cli_parse("cancel", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"cancel", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     rc = rc ? rc - 1 : check(&x, argc, argv, first) ? EXIT_USAGE : run(&x);
     vec_fini(&x.names);

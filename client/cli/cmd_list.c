@@ -22,7 +22,7 @@ struct list {
     struct cli_texts labels;
     enum cli_format format;
     uint64_t limit; /* 0: none */
-    struct queued_filter filter;
+    struct queued_query query;
     struct arena arena;
     VEC(struct queued_jobs *) pages;
     VEC(const struct queued_job *) jobs;
@@ -108,9 +108,9 @@ static void read_states(struct list *l)
             *one = (char)(*one - 'a' + 'A');
         if (strcmp(one, "Timedout") == 0)
             one = arena_strdup(&l->arena, "TimedOut");
-        v[l->filter.n_states++] = one;
+        v[l->query.filter.n_states++] = one;
     }
-    l->filter.states = v;
+    l->query.filter.states = v;
 }
 
 static int read_filter(struct list *l)
@@ -120,14 +120,14 @@ static int read_filter(struct list *l)
 
     if (l->limit_text && parse_u64(l->limit_text, 1, UINT32_MAX, &l->limit, &err))
         return cli_usage("list: --limit: %s", err.text);
-    if (cli_pairs(&l->labels, &labels, &l->filter.n_labels, &l->arena))
+    if (cli_pairs(&l->labels, &labels, &l->query.filter.n_labels, &l->arena))
         return EXIT_USAGE;
-    l->filter.labels = labels;
+    l->query.filter.labels = labels;
     if (l->quiet)
         l->limit = 1; /* one is enough to know */
-    l->filter.all = l->all || l->tenant || l->user;
-    l->filter.tenant = l->tenant;
-    l->filter.user = l->user;
+    l->query.filter.all = l->all || l->tenant || l->user;
+    l->query.filter.tenant = l->tenant;
+    l->query.filter.user = l->user;
     read_states(l);
     if (l->token && queued_cursor_from_text(l->token, &l->cursor, NULL))
         return cli_usage("list: --continue: not a token of an earlier list");
@@ -136,15 +136,15 @@ static int read_filter(struct list *l)
 
 static int fetch(struct list *l, struct queued_client *c)
 {
-    bool is_full = l->format == FORMAT_JSON || l->format == FORMAT_YAML;
     struct queued_error e;
 
+    l->query.is_full = l->format == FORMAT_JSON || l->format == FORMAT_YAML;
     do {
         struct queued_jobs *page = NULL;
         uint64_t left = l->limit ? l->limit - l->jobs.n : PAGE_MAX;
 
-        if (queued_list(c, &l->filter, (uint32_t)(left < PAGE_MAX ? left : PAGE_MAX), is_full,
-                        &l->cursor, &page, &e))
+        l->query.limit = (uint32_t)(left < PAGE_MAX ? left : PAGE_MAX);
+        if (queued_list(c, &l->query, &l->cursor, &page, &e))
             return cli_error(&e);
         *vec_push(&l->pages) = page;
         for (size_t i = 0; i < page->n; i++)
@@ -187,7 +187,7 @@ static void print(struct list *l)
     if (l->format == FORMAT_JSON || l->format == FORMAT_YAML) {
         print_document(l);
     } else if (l->jobs.n == 0) {
-        cli_note(l->filter.all ? "no job matches" : "no job of yours matches; -A shows all");
+        cli_note(l->query.filter.all ? "no job matches" : "no job of yours matches; -A shows all");
     } else if (l->format == FORMAT_NAME) {
         for (size_t i = 0; i < l->jobs.n; i++)
             (void)printf("job/%s\n", l->jobs.v[i]->name ? l->jobs.v[i]->name : "");
@@ -234,7 +234,8 @@ int cmd_list(int argc, char **argv)
         {"quiet", 'q', OPTION_FLAG, &l.quiet},
         {"no-headers", 0, OPTION_FLAG, &l.no_headers},
     };
-    int first, rc = cli_parse("list", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"list", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     if (rc)
         rc--;

@@ -152,7 +152,8 @@ int cmd_nodes(int argc, char **argv)
     struct queued_client *c = NULL;
     struct queued_nodes *nodes = NULL;
     struct queued_error e;
-    int first, rc = cli_parse("nodes", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"nodes", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     if (rc)
         return rc - 1;
@@ -275,7 +276,7 @@ int cmd_topology(int argc, char **argv)
     struct arena a = {0};
     enum cli_format format;
     struct queued_error e;
-    int first, rc = cli_parse("topology", argc, argv, NULL, 0, &first);
+    int first, rc = cli_parse(&(struct cli_options){.command = "topology"}, argc, argv, &first);
 
     if (rc)
         return rc - 1;

@@ -181,7 +181,8 @@ int cmd_describe(int argc, char **argv)
     bool only_spec = false;
     const struct cli_option options[] = {{"spec", 0, OPTION_FLAG, &only_spec}};
     enum cli_format format;
-    int first, rc = cli_parse("describe", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"describe", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     if (rc)
         return rc - 1;
@@ -241,7 +242,7 @@ int cmd_why(int argc, char **argv)
     struct arena a = {0};
     enum cli_format format;
     struct queued_error e;
-    int first, rc = cli_parse("why", argc, argv, NULL, 0, &first);
+    int first, rc = cli_parse(&(struct cli_options){.command = "why"}, argc, argv, &first);
 
     if (rc)
         return rc - 1;

@@ -283,7 +283,8 @@ int cmd_submit(int argc, char **argv)
         {"print-spec", 0, OPTION_FLAG, &s.print_spec},
         {"wait", 0, OPTION_FLAG, &s.wait},
     };
-    int first, rc = cli_parse("submit", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"submit", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     rc = rc ? rc - 1 : check(&s, argc, argv, first) ? EXIT_USAGE : run(&s);
     for (size_t i = 0; i < s.loaded.n; i++)

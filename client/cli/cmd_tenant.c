@@ -125,7 +125,8 @@ int cmd_quota(int argc, char **argv)
     struct queued_tenants *tenants = NULL;
     enum cli_format format;
     struct queued_error e;
-    int first, rc = cli_parse("quota", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"quota", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     if (rc)
         return rc - 1;

@@ -55,7 +55,8 @@ int cmd_version(int argc, char **argv)
     const struct queued_server *server = NULL;
     struct queued_client *c = NULL;
     enum cli_format format;
-    int first, rc = cli_parse("version", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"version", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     if (rc)
         return rc - 1;

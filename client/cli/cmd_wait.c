@@ -100,16 +100,15 @@ static int judge(const struct queued_jobs *jobs, bool any)
     return any ? best : worst;
 }
 
-static int run(struct queued_client *c, const char *const *jobs, size_t n,
-               struct queued_wait_options *o)
+static int run(struct queued_client *c, struct queued_wait_options *o)
 {
     struct queued_jobs *done = NULL;
     struct queued_error e;
     int rc;
 
     o->on_event = show_change;
-    prepare_detach(jobs, n);
-    if (queued_wait(c, jobs, n, o, &done, &e) == 0)
+    prepare_detach(o->jobs, o->n);
+    if (queued_wait(c, o, &done, &e) == 0)
         rc = judge(done, o->any);
     else if (e.code == QUEUED_DEADLINE)
         rc = EXIT_WAIT_OVER;
@@ -127,9 +126,9 @@ static int run(struct queued_client *c, const char *const *jobs, size_t n,
 
 int cli_wait_all(struct queued_client *c, const char *const *jobs, size_t n)
 {
-    struct queued_wait_options o = {.wait_ms = (int64_t)cli_timeout_ms()};
+    struct queued_wait_options o = {.n = n, .jobs = jobs, .wait_ms = (int64_t)cli_timeout_ms()};
 
-    return run(c, jobs, n, &o);
+    return run(c, &o);
 }
 
 static int read_what(const char *word, enum queued_wait_for *ret)
@@ -160,7 +159,8 @@ int cmd_wait(int argc, char **argv)
     };
     struct queued_wait_options o = {0};
     struct queued_client *c = NULL;
-    int first, rc = cli_parse("wait", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"wait", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     if (rc)
         return rc - 1;
@@ -174,7 +174,9 @@ int cmd_wait(int argc, char **argv)
     o.wait_ms = (int64_t)cli_timeout_ms();
     if (cli_connect(&c, 0))
         return EXIT_WAIT_FAILED;
-    rc = run(c, (const char *const *)&argv[first], (size_t)(argc - first), &o);
+    o.n = (size_t)(argc - first);
+    o.jobs = (const char *const *)&argv[first];
+    rc = run(c, &o);
     queued_close(c);
     return rc;
 }

@@ -149,7 +149,8 @@ int cmd_watch(int argc, char **argv)
         {"from", 0, OPTION_TEXT, &w.from},
         {"exit-when-done", 0, OPTION_FLAG, &w.exit_when_done},
     };
-    int first, rc = cli_parse("watch", argc, argv, options, ARRAY_LEN(options), &first);
+    int first, rc = cli_parse(&(struct cli_options){"watch", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     if (rc)
         return rc - 1;

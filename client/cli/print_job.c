@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "queue.pb-c.h"
 #include "spec_doc.h"
 #include "util/mem.h"
 #include "util/parse.h"

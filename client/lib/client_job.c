@@ -136,7 +136,7 @@ int queued_submit(struct queued_client *c, const struct queued_spec *spec,
     return rc ? client_fail(error, &err) : 0;
 }
 
-int queued_submit_text(struct queued_client *c, const char *job_text, size_t len,
+int queued_submit_text(struct queued_client *c, const char *job_text,
                        const struct queued_submit_options *options, struct queued_submitted *ret,
                        struct queued_error *error)
 {
@@ -145,7 +145,7 @@ int queued_submit_text(struct queued_client *c, const char *job_text, size_t len
     struct err err;
     int rc;
 
-    if (yaml_parse(&doc, "job", job_text, len, &err) || spec_yaml_load(&f, doc, &err))
+    if (yaml_parse(&doc, "job", job_text, strlen(job_text), &err) || spec_yaml_load(&f, doc, &err))
         return client_fail(error, &err);
     if (f.n == 1) {
         rc = queued_submit(c, &f.specs[0], options, ret, error);
@@ -236,9 +236,8 @@ static void move_cursor(struct queued_cursor **cursor, const Queued__V1__ListRep
     memcpy((*cursor)->bytes, r->page_token.data, r->page_token.len);
 }
 
-int queued_list(struct queued_client *c, const struct queued_filter *filter, uint32_t limit,
-                bool is_full, struct queued_cursor **cursor, struct queued_jobs **ret,
-                struct queued_error *error)
+int queued_list(struct queued_client *c, const struct queued_query *query,
+                struct queued_cursor **cursor, struct queued_jobs **ret, struct queued_error *error)
 {
     Queued__V1__ListRequest request = QUEUED__V1__LIST_REQUEST__INIT;
     Queued__V1__JobFilter f;
@@ -248,12 +247,12 @@ int queued_list(struct queued_client *c, const struct queued_filter *filter, uin
     struct err err;
     int rc;
 
-    view_filter(&f, filter, &arena);
+    view_filter(&f, &query->filter, &arena);
     request.filter = &f;
-    request.has_limit = limit > 0;
-    request.limit = limit;
-    request.has_full = is_full;
-    request.full = is_full;
+    request.has_limit = query->limit > 0;
+    request.limit = query->limit;
+    request.has_full = query->is_full;
+    request.full = query->is_full;
     request.has_page_token = *cursor != NULL;
     if (*cursor)
         request.page_token = (ProtobufCBinaryData){(*cursor)->len, (*cursor)->bytes};

@@ -159,14 +159,14 @@ static void waiter_fini(struct waiter *w)
     free(w->is_stale);
 }
 
-static int run(struct waiter *w, const char *const *jobs, struct queued_error *error)
+static int run(struct waiter *w, struct queued_error *error)
 {
     uint64_t end_ms = UINT64_MAX;
 
     if (w->options->wait_ms > 0)
         end_ms = link_now_ms() + (uint64_t)w->options->wait_ms;
     for (size_t i = 0; i < w->n; i++) {
-        if (look_again(w, i, jobs[i], error))
+        if (look_again(w, i, w->options->jobs[i], error))
             return -1;
         if (i == 0 || w->jobs[i]->as_of_seq < w->as_of)
             w->as_of = w->jobs[i]->as_of_seq;
@@ -175,17 +175,17 @@ static int run(struct waiter *w, const char *const *jobs, struct queued_error *e
     return is_over(w) ? 0 : watch_all(w, end_ms, error);
 }
 
-int queued_wait(struct queued_client *c, const char *const *jobs, size_t n,
-                const struct queued_wait_options *options, struct queued_jobs **ret,
-                struct queued_error *error)
+int queued_wait(struct queued_client *c, const struct queued_wait_options *options,
+                struct queued_jobs **ret, struct queued_error *error)
 {
+    size_t n = options->n;
     struct waiter w = {.client = c, .options = options, .n = n};
     int rc;
 
     assert(n > 0);
     w.jobs = xcalloc(n, sizeof(struct queued_jobs *));
     w.is_stale = xcalloc(n, sizeof(*w.is_stale));
-    rc = run(&w, jobs, error);
+    rc = run(&w, error);
     if (rc == 0) {
         *ret = jobs_join(w.jobs, n);
         memset(w.jobs, 0, n * sizeof(struct queued_jobs *)); /* taken over */

@@ -316,5 +316,5 @@ static const struct yaml_field checkpoint_fields[] = {
 
 int read_checkpoint(const struct yaml_at *at, void *draft, struct err *err)
 {
-    return yaml_walk(at, checkpoint_fields, ARRAY_LEN(checkpoint_fields), false, draft, err);
+    return yaml_walk(at, checkpoint_fields, ARRAY_LEN(checkpoint_fields), draft, err);
 }

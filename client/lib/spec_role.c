@@ -145,7 +145,7 @@ static int add_env(const struct yaml_at *at, const char *key, void *out, struct 
     struct queued_pair *p = &l->v[l->n];
 
     (void)key;
-    if (yaml_walk(at, env_fields, ARRAY_LEN(env_fields), false, p, err))
+    if (yaml_walk(at, env_fields, ARRAY_LEN(env_fields), p, err))
         return -1;
     if (!p->value)
         p->value = "";
@@ -223,7 +223,7 @@ static const struct yaml_field resource_fields[] = {
 
 static int read_resources(const struct yaml_at *at, void *draft, struct err *err)
 {
-    return yaml_walk(at, resource_fields, ARRAY_LEN(resource_fields), false, draft, err);
+    return yaml_walk(at, resource_fields, ARRAY_LEN(resource_fields), draft, err);
 }
 
 /* ---- placement */
@@ -281,7 +281,7 @@ static int add_toleration(const struct yaml_at *at, const char *key, void *out, 
     struct queued_toleration *t = &l->v[l->n++];
 
     (void)key;
-    if (yaml_walk(at, toleration_fields, ARRAY_LEN(toleration_fields), false, t, err))
+    if (yaml_walk(at, toleration_fields, ARRAY_LEN(toleration_fields), t, err))
         return -1;
     if (!t->key && (!t->operator_ || strcmp(t->operator_, "Exists") != 0))
         return yaml_fail(at, err, "\"key\" is missing; only operator Exists goes without");
@@ -316,7 +316,7 @@ static const struct yaml_field placement_fields[] = {
 
 static int read_placement(const struct yaml_at *at, void *draft, struct err *err)
 {
-    return yaml_walk(at, placement_fields, ARRAY_LEN(placement_fields), false, draft, err);
+    return yaml_walk(at, placement_fields, ARRAY_LEN(placement_fields), draft, err);
 }
 
 static const struct yaml_field role_fields[] = {
@@ -350,7 +350,7 @@ int role_read(const struct yaml_at *at, struct arena *arena, struct queued_role 
 
     if (template && !yaml_get(at->node, "image"))
         return yaml_fail(at, err, "a pod template " SPEC_LATER " and give image and command");
-    if (yaml_walk(at, role_fields, ARRAY_LEN(role_fields), false, &d, err))
+    if (yaml_walk(at, role_fields, ARRAY_LEN(role_fields), &d, err))
         return -1;
     *ret = d.role;
     return 0;

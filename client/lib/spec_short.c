@@ -117,7 +117,7 @@ int spec_short_read(const struct yaml_at *at, struct spec_draft *d, struct err *
     struct short_draft s = {.job = *d, .role = {.arena = d->arena}};
     struct queued_role *role;
 
-    if (yaml_walk(at, fields, ARRAY_LEN(fields), false, &s, err))
+    if (yaml_walk(at, fields, ARRAY_LEN(fields), &s, err))
         return -1;
     role = arena_alloc(d->arena, sizeof(*role));
     *role = s.role.role;

@@ -53,7 +53,7 @@ static int read_empty_dir(const struct yaml_at *at, void *out, struct err *err)
 {
     if (set_source(at, out, QUEUED_VOLUME_EMPTY_DIR, err))
         return -1;
-    return yaml_walk(at, empty_dir_fields, ARRAY_LEN(empty_dir_fields), false, out, err);
+    return yaml_walk(at, empty_dir_fields, ARRAY_LEN(empty_dir_fields), out, err);
 }
 
 static const struct yaml_field nfs_fields[] = {
@@ -66,7 +66,7 @@ static int read_nfs(const struct yaml_at *at, void *out, struct err *err)
 {
     if (set_source(at, out, QUEUED_VOLUME_NFS, err))
         return -1;
-    return yaml_walk(at, nfs_fields, ARRAY_LEN(nfs_fields), false, out, err);
+    return yaml_walk(at, nfs_fields, ARRAY_LEN(nfs_fields), out, err);
 }
 
 static const struct yaml_field volume_fields[] = {
@@ -140,7 +140,7 @@ static int add_volume(const struct yaml_at *at, const char *key, void *out, stru
     if (at->node->kind == YAML_SCALAR)
         rc = read_short(at, l, &v, err);
     else
-        rc = yaml_walk(at, volume_fields, ARRAY_LEN(volume_fields), false, &v, err);
+        rc = yaml_walk(at, volume_fields, ARRAY_LEN(volume_fields), &v, err);
     if (rc)
         return -1;
     if (!v.kind && yaml_get(at->node, "emptyDir"))

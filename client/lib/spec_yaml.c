@@ -47,7 +47,7 @@ static const struct yaml_field metadata_fields[] = {
 
 static int read_metadata(const struct yaml_at *at, void *out, struct err *err)
 {
-    return yaml_walk(at, metadata_fields, ARRAY_LEN(metadata_fields), false, out, err);
+    return yaml_walk(at, metadata_fields, ARRAY_LEN(metadata_fields), out, err);
 }
 
 static const struct yaml_field gang_fields[] = {
@@ -57,7 +57,7 @@ static const struct yaml_field gang_fields[] = {
 
 static int read_gang(const struct yaml_at *at, void *out, struct err *err)
 {
-    return yaml_walk(at, gang_fields, ARRAY_LEN(gang_fields), false, out, err);
+    return yaml_walk(at, gang_fields, ARRAY_LEN(gang_fields), out, err);
 }
 
 static const struct yaml_field topology_fields[] = {
@@ -73,7 +73,7 @@ static int read_topology(const struct yaml_at *at, void *out, struct err *err)
         return yaml_fail(at, err,
                          "is a map here, like {required: rack}; \"required:rack\" belongs "
                          "to the short form");
-    return yaml_walk(at, topology_fields, ARRAY_LEN(topology_fields), false, out, err);
+    return yaml_walk(at, topology_fields, ARRAY_LEN(topology_fields), out, err);
 }
 
 static int read_max_restarts(const struct yaml_at *at, void *out, struct err *err)
@@ -114,7 +114,7 @@ static const struct yaml_field failure_fields[] = {
 
 static int read_failure_policy(const struct yaml_at *at, void *out, struct err *err)
 {
-    return yaml_walk(at, failure_fields, ARRAY_LEN(failure_fields), false, out, err);
+    return yaml_walk(at, failure_fields, ARRAY_LEN(failure_fields), out, err);
 }
 
 struct roles {
@@ -195,7 +195,7 @@ static const struct yaml_field spec_fields[] = {
 
 static int read_spec(const struct yaml_at *at, void *out, struct err *err)
 {
-    return yaml_walk(at, spec_fields, ARRAY_LEN(spec_fields), false, out, err);
+    return yaml_walk(at, spec_fields, ARRAY_LEN(spec_fields), out, err);
 }
 
 static const struct yaml_field top_fields[] = {
@@ -232,7 +232,7 @@ static int read_document(struct yaml_doc *doc, struct yaml_node *root, struct qu
     int rc;
 
     if (is_canonical(root))
-        rc = yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), false, &d, err);
+        rc = yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), &d, err);
     else
         rc = spec_short_read(&at, &d, err);
     if (rc || check_pods(&at, &d.spec, err))

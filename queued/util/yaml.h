@@ -64,9 +64,9 @@ struct yaml_field {
     const char *refusal; /* not NULL: this key is refused with this sentence */
 };
 
-/* Read a map over a table of fields. is_lax: unknown keys are ignored (kubeconfigs). */
-int yaml_walk(const struct yaml_at *at, const struct yaml_field *fields, size_t n, bool is_lax,
-              void *out, struct err *err);
+/* Read a map over a table of fields; a key that is not in it is an error. */
+int yaml_walk(const struct yaml_at *at, const struct yaml_field *fields, size_t n, void *out,
+              struct err *err);
 /* Call read for each item of a list / each value of a map (key given) with its own path. */
 int yaml_each(const struct yaml_at *at,
               int (*read)(const struct yaml_at *item, const char *key, void *out, struct err *err),

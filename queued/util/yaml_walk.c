@@ -120,8 +120,8 @@ static int read_field(const struct yaml_at *map, size_t i, const struct yaml_fie
     return f->read(&at, (char *)out + f->offset, err);
 }
 
-int yaml_walk(const struct yaml_at *at, const struct yaml_field *fields, size_t n, bool is_lax,
-              void *out, struct err *err)
+int yaml_walk(const struct yaml_at *at, const struct yaml_field *fields, size_t n, void *out,
+              struct err *err)
 {
     if (at->node->kind != YAML_MAP && at->node->kind != YAML_NULL)
         return yaml_fail(at, err, "expected a map of keys and values, this is %s",
@@ -129,9 +129,9 @@ int yaml_walk(const struct yaml_at *at, const struct yaml_field *fields, size_t 
     for (size_t i = 0; i < at->node->n; i++) {
         const struct yaml_field *f = find_field(fields, n, at->node->keys[i]->text);
 
-        if (!f && !is_lax)
+        if (!f)
             return fail_unknown(at, at->node->keys[i], fields, n, err);
-        if (f && read_field(at, i, f, out, err))
+        if (read_field(at, i, f, out, err))
             return -1;
     }
     for (size_t i = 0; i < n; i++) {

@@ -173,12 +173,12 @@ static const struct yaml_field fields[] = {
     {"elastic", NULL, 0, false, "not acted on by this version; remove it"},
 };
 
-static int walk(const char *text, bool is_lax, struct thing *t, struct err *err)
+static int walk(const char *text, struct thing *t, struct err *err)
 {
     static char name[64]; /* outlives the tree */
     struct yaml_doc *d = parse(text);
     struct yaml_at at = {d, d->roots[0], "spec"};
-    int rc = yaml_walk(&at, fields, ARRAY_LEN(fields), is_lax, t, err);
+    int rc = yaml_walk(&at, fields, ARRAY_LEN(fields), t, err);
 
     if (t->name) {
         (void)str_copy(name, sizeof(name), t->name);
@@ -195,17 +195,17 @@ static void a_schema_reads_what_it_names(void **state)
 
     (void)state;
     assert_int_equal(
-        walk("name: x\ncount: 7\nisBig: true\nsum: [1, 2, 3]\ncomment: [hm]\n", false, &t, &err),
+        walk("name: x\ncount: 7\nisBig: true\nsum: [1, 2, 3]\ncomment: [hm]\n", &t, &err),
         0);
     assert_string_equal(t.name, "x");
     assert_int_equal(t.count, 7);
     assert_true(t.is_big);
     assert_int_equal(t.sum, 6);
     t.sum = 0;
-    assert_int_equal(walk("name: x\nsum: {a: 4, b: 5}\nother: 1\n", true, &t, &err), 0);
+    assert_int_equal(walk("name: x\nsum: {a: 4, b: 5}\n", &t, &err), 0);
     assert_int_equal(t.sum, 9);
     t.count = 3;
-    assert_int_equal(walk("name: x\ncount:\n", false, &t, &err), 0);
+    assert_int_equal(walk("name: x\ncount:\n", &t, &err), 0);
     assert_int_equal(t.count, 3); /* an empty value is: not given */
 }
 
@@ -235,7 +235,7 @@ static void schema_errors_name_place_path_and_remedy(void **state)
         struct thing t = {0};
         struct err err = {0};
 
-        assert_int_equal(walk(rows[i][0], false, &t, &err), -1);
+        assert_int_equal(walk(rows[i][0], &t, &err), -1);
         if (!strstr(err.text, rows[i][1]))
             fail_msg("\"%s\" lacks \"%s\"", err.text, rows[i][1]);
     }
