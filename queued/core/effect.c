@@ -50,6 +50,7 @@ static void effect_fini(struct effect *f)
     case EFFECT_POD_DELETE:
         free(f->u.pod);
         break;
+    case EFFECT_SAVE_KEY:
     case EFFECT_DROP_KEY:
         free(f->u.key);
         break;
@@ -57,7 +58,6 @@ static void effect_fini(struct effect *f)
         free(f->u.attempt);
         break;
     case EFFECT_SAVE_JOB:
-    case EFFECT_SAVE_KEY:
     case EFFECT_DROP_JOB:
     case EFFECT_DROP_EVENTS:
     case EFFECT_GANG_START:

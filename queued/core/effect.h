@@ -94,7 +94,7 @@ struct effect {
         struct reply *reply;        /* REPLY; owned */
         struct attempt_row *attempt; /* SAVE_ATTEMPT; owned */
         struct ev_pod_gone *pod;    /* POD_DELETE: ns, name, uid; owned */
-        char *key;                  /* DROP_KEY: "tenant\nkey"; owned */
+        char *key; /* DROP_KEY, and SAVE_KEY of a job that goes: "tenant\nkey"; owned */
         uint64_t below_seq;         /* DROP_EVENTS */
         bool with_service;          /* GANG_STOP: remove the service too */
     } u;

@@ -17,8 +17,10 @@ void expire_job(struct state *s, struct job *j, struct effects *fx)
 
     (void)snprintf(text, sizeof(text), "%s\n%s", j->tenant, j->submit_key); /* bounded */
     HASH_FIND_STR(s->keys, text, k);
-    if (k && k->job.v == j->id.v)
+    if (k && k->job.v == j->id.v) {
         k->drop_at = s->now + EXPIRE_KEY_S * USEC_PER_SEC;
+        effects_add(fx, EFFECT_SAVE_KEY, j->id)->u.key = xstrdup(text);
+    }
     (void)effects_add(fx, EFFECT_DROP_JOB, j->id);
     intake_drop_job(s, j);
 }
