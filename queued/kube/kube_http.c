@@ -10,16 +10,14 @@
 #include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include <utlist.h>
 
+#include "kube/kube_easy.h"
 #include "util/log.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -29,20 +27,11 @@ enum { LANE_WATCH, LANE_CALL_A, LANE_CALL_B, LANES };
 enum { READY_ROUNDS = 8, EVENTS_AT_ONCE = 64, ERROR_BODY_MAX = 64 * 1024 };
 #define CALL_TIMEOUT_US (45 * USEC_PER_SEC)
 
-/* An easy handle with its headers, used again and again. */
-struct slot {
-    CURL *easy;
-    struct curl_slist *headers;
-    uint64_t credentials; /* generation that headers were made for */
-    struct slot *next;
-    char trouble[CURL_ERROR_SIZE];
-};
-
 struct http_request {
     struct http_request *prev, *next; /* in a queue, or in flight on its lane */
     struct http_order order;          /* method, path and body are owned */
     struct kube_http *http;
-    struct slot *slot; /* NULL: waiting */
+    struct kube_easy *slot; /* NULL: waiting */
     int lane;
     struct str answer;
     bool is_too_large, is_broken_off;
@@ -68,7 +57,7 @@ struct kube_http {
     struct lane lanes[LANES];
     struct http_request *queue[2]; /* urgent, creates */
     size_t n_waiting[2];
-    struct slot *idle;
+    struct kube_easy *idle;
     VEC(struct sock) socks; /* by descriptor */
     void *note_ctx;
     void (*note)(void *ctx, const struct http_order *order, const struct http_answer *answer);
@@ -145,18 +134,6 @@ static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
     return 0;
 }
 
-/* Without this a dead peer goes unnoticed for a quarter of an hour. */
-static int on_sockopt(void *ctx, curl_socket_t fd, curlsocktype purpose)
-{
-    unsigned timeout_ms = 30000;
-
-    (void)ctx;
-    (void)purpose;
-    /* a kernel without the option still has keepalive */
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
-    return CURL_SOCKOPT_OK;
-}
-
 static size_t on_data(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_request *req = ctx;
@@ -180,112 +157,6 @@ static size_t on_data(char *p, size_t size, size_t n, void *ctx)
     }
     str_add_bytes(&req->answer, p, len);
     return len;
-}
-
-/* ---- easy handles */
-
-static void slot_destroy(struct slot *s)
-{
-    curl_easy_cleanup(s->easy);
-    curl_slist_free_all(s->headers);
-    free(s);
-}
-
-static void set_blob(CURL *easy, CURLoption option, const char *pem)
-{
-    struct curl_blob blob = {0};
-
-    if (!pem)
-        return;
-    blob.data = (void *)(uintptr_t)pem; /* not copied, and never written to */
-    blob.len = strlen(pem);
-    blob.flags = CURL_BLOB_NOCOPY;
-    curl_easy_setopt(easy, option, &blob);
-}
-
-static void slot_set_tls(struct slot *s, const struct kube_config *c)
-{
-    CURL *e = s->easy;
-
-    set_blob(e, CURLOPT_CAINFO_BLOB, c->ca);
-    set_blob(e, CURLOPT_SSLCERT_BLOB, c->cert);
-    set_blob(e, CURLOPT_SSLKEY_BLOB, c->key);
-    curl_easy_setopt(e, CURLOPT_SSLCERTTYPE, "PEM");
-    curl_easy_setopt(e, CURLOPT_SSLKEYTYPE, "PEM");
-    curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, c->is_insecure ? 0L : 1L);
-    curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, c->is_insecure ? 0L : 2L);
-    if (c->connect_to)
-        curl_easy_setopt(e, CURLOPT_CONNECT_TO, c->connect_to);
-    curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
-                     c->is_tls ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
-}
-
-static struct slot *slot_create(struct kube_http *h)
-{
-    struct slot *s = xcalloc(1, sizeof(*s));
-    CURL *e = curl_easy_init();
-
-    assert(e); /* curl_global_init() went well: only memory could lack */
-    s->easy = e;
-    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
-    curl_easy_setopt(e, CURLOPT_USERAGENT, "queued/" QUEUED_VERSION);
-    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(e, CURLOPT_PROXY, ""); /* no proxy from the environment */
-    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, 20L);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, 5L);
-    curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_sockopt);
-    curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-    curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, h);
-    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_data);
-    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, s->trouble);
-    slot_set_tls(s, h->config);
-    return s;
-}
-
-static void slot_set_headers(struct slot *s, const struct kube_http *h)
-{
-    const char *fixed[] = {"Accept: application/json", "Content-Type: application/json", "Expect:"};
-
-    if (s->headers && s->credentials == h->credentials)
-        return;
-    curl_slist_free_all(s->headers);
-    s->headers = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
-        s->headers = curl_slist_append(s->headers, fixed[i]);
-    if (h->config->token) {
-        char *line = xasprintf("Authorization: Bearer %s", h->config->token);
-
-        s->headers = curl_slist_append(s->headers, line);
-        free(line);
-    }
-    s->credentials = h->credentials;
-    curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
-}
-
-static void slot_aim(struct slot *s, struct http_request *req, const struct kube_http *h)
-{
-    char *url = xasprintf("%s%s", h->config->server, req->order.path);
-    bool is_get = !strcmp(req->order.method, "GET");
-
-    slot_set_headers(s, h);
-    s->trouble[0] = '\0';
-    curl_easy_setopt(s->easy, CURLOPT_URL, url);
-    free(url);
-    curl_easy_setopt(s->easy, CURLOPT_HTTPGET, 1L);
-    if (!is_get) {
-        const char *body = req->order.body ? req->order.body : "";
-
-        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
-        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, body);
-    }
-    curl_easy_setopt(s->easy, CURLOPT_CUSTOMREQUEST, is_get ? NULL : req->order.method);
-    curl_easy_setopt(s->easy, CURLOPT_TIMEOUT_MS,
-                     req->order.kind == HTTP_WATCH ? 0L : (long)(req->order.timeout_us / 1000));
-    curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, req);
-    curl_easy_setopt(s->easy, CURLOPT_PRIVATE, req);
 }
 
 /* ---- requests */
@@ -370,18 +241,33 @@ void http_new_credentials(struct kube_http *h)
     h->credentials++;
 }
 
+static struct kube_easy *easy_of(struct kube_http *h)
+{
+    struct kube_easy *e = kube_easy_create(h->config, on_data);
+
+    curl_easy_setopt(e->easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    curl_easy_setopt(e->easy, CURLOPT_CLOSESOCKETDATA, h);
+    return e;
+}
+
 static bool launch(struct kube_http *h, struct http_request *req, int lane)
 {
-    struct slot *s = h->idle;
+    struct kube_easy *s = h->idle;
 
     if (s)
         LL_DELETE(h->idle, s);
     else
-        s = slot_create(h);
+        s = easy_of(h);
     unqueue(h, req);
     req->slot = s;
     req->lane = lane;
-    slot_aim(s, req, h);
+    kube_easy_aim(s, h->config, h->credentials,
+                  &(struct kube_easy_order){
+                      .method = req->order.method,
+                      .path = req->order.path,
+                      .body = req->order.body,
+                      .timeout_us = req->order.kind == HTTP_WATCH ? 0 : req->order.timeout_us,
+                      .ctx = req});
     DL_APPEND(h->lanes[lane].flying, req);
     h->lanes[lane].n_flying++;
     return curl_multi_add_handle(h->lanes[lane].multi, s->easy) == CURLM_OK;
@@ -491,7 +377,7 @@ static void rebuild(struct kube_http *h, int which, CURLMcode code)
     answer.trouble = curl_multi_strerror(code);
     for (req = lost; req; req = req->next) {
         (void)curl_multi_remove_handle(lane->multi, req->slot->easy); /* it is thrown away below */
-        slot_destroy(req->slot);
+        kube_easy_destroy(req->slot);
     }
     lane->flying = NULL;
     lane->n_flying = 0;
@@ -645,10 +531,10 @@ void http_destroy(struct kube_http *h)
     for (int i = 0; i < LANES; i++)
         drop_all(h, &h->lanes[i].flying);
     while (h->idle) {
-        struct slot *s = h->idle;
+        struct kube_easy *s = h->idle;
 
         LL_DELETE(h->idle, s);
-        slot_destroy(s);
+        kube_easy_destroy(s);
     }
     for (int i = 0; i < LANES; i++)
         (void)curl_multi_cleanup(h->lanes[i].multi); /* the process goes on without it */

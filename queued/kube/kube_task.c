@@ -10,6 +10,8 @@
 #include "util/log.h"
 #include "util/mem.h"
 
+#define FIRST_LOOK_US (100 * USEC_PER_MSEC)
+
 bool task_is_start(enum task_step step)
 {
     return step >= TASK_CREATE && step <= TASK_REFUSED;
@@ -29,6 +31,13 @@ void task_set(struct task *t, enum task_step step, usec_t wait_us)
 
 void task_later(struct task *t, enum task_step step, usec_t retry_after_us)
 {
+    bool is_look = step == TASK_LOOK || step == TASK_LOOK_BIND || step == TASK_FIND;
+
+    /* the first reading back costs little, and a gang waits for it */
+    if (is_look && t->step != step && retry_after_us < 0) {
+        task_set(t, step, FIRST_LOOK_US);
+        return;
+    }
     task_set(t, step, api_backoff_next(&t->backoff, retry_after_us, t->run->gangs->rng));
 }
 
@@ -129,7 +138,11 @@ static void on_answer(void *ctx, const struct http_answer *a)
 {
     struct task *t = ctx;
 
+    char name[POD_JSON_NAME];
+
     t->req = NULL;
+    log_debug("answer of the API server", "job=%s object=%s step=%d status=%d err=\"%s\"",
+              t->run->gang.job_name, task_name(t, name), (int)t->step, a->status, a->trouble);
     if (t->run->is_stopping)
         task_stop_answer(t, a);
     else

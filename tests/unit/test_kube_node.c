@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kube_node.c - Node objects of many vendors as facts.
+ *
+ * tests/data/nodes has the objects and, in index.tsv, what a reader must make of them; both are
+ * looked for from the root of the tree.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kube/kube_json.h"
+#include "kube/kube_node.h"
+#include "util/mem.h"
+
+static char *read_all(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    struct str text = {0};
+    char buf[4096];
+    size_t n;
+
+    if (!f)
+        fail_msg("RECORDING MISSING: %s (run from the root of the tree)", path);
+    do {
+        n = fread(buf, 1, sizeof(buf), f);
+        str_add_bytes(&text, buf, n);
+    } while (n);
+    (void)fclose(f);
+    return str_take(&text);
+}
+
+static int64_t amount(const struct resource_amount *v, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(v[i].name, name))
+            return v[i].amount;
+    return -1;
+}
+
+static const char *label(const struct node_fact *n, const char *key)
+{
+    for (uint32_t i = 0; i < n->n_labels; i++)
+        if (!strcmp(n->labels[i].key, key))
+            return n->labels[i].value;
+    return "absent";
+}
+
+static const cJSON *item(const cJSON *list, const char *name)
+{
+    const cJSON *o;
+
+    cJSON_ArrayForEach(o, json_get(list, "items"))
+    {
+        if (!strcmp(json_text(o, "metadata.name"), name))
+            return o;
+    }
+    fail_msg("no node %s in the list", name);
+    return NULL;
+}
+
+/* One row of index.tsv: file, scenario, capacity, allocatable, count, product, clique, ready,
+ * unschedulable, taints, ... */
+enum { COLUMNS = 10 };
+
+static void split_row(char *row, char *ret[COLUMNS])
+{
+    for (int i = 0; i < COLUMNS; i++)
+        ret[i] = strsep(&row, "\t");
+}
+
+static int64_t wanted(const char *text)
+{
+    return strcmp(text, "absent") ? strtoll(text, NULL, 10) : -1;
+}
+
+static uint32_t taints_in(const char *text)
+{
+    uint32_t n = 1;
+
+    if (!strcmp(text, "none"))
+        return 0;
+    for (; *text; text++)
+        n += *text == ' ';
+    return n;
+}
+
+static void check_row(char *const c[COLUMNS], const cJSON *node)
+{
+    struct node_fact *n = kube_node_fact(node);
+
+    assert_non_null(n);
+    if (amount(n->capacity, n->n_capacity, "nvidia.com/gpu") != wanted(c[2]) ||
+        amount(n->allocatable, n->n_allocatable, "nvidia.com/gpu") != wanted(c[3]) ||
+        strcmp(label(n, "nvidia.com/gpu.count"), c[4]) || n->is_ready != !strcmp(c[7], "True") ||
+        n->is_cordoned != !strcmp(c[8], "yes") || n->n_taints != taints_in(c[9]))
+        fail_msg("%s is read otherwise than index.tsv says", c[0]);
+    assert_true(n->is_ready == !n->not_ready_since);
+    assert_true(n->boot_id[0]);
+    assert_true(amount(n->allocatable, n->n_allocatable, "cpu") >= 1000);
+    assert_true(amount(n->allocatable, n->n_allocatable, "memory") > 1000000000);
+    node_fact_destroy(n);
+}
+
+static void every_node_is_read_as_the_index_says(void **state)
+{
+    char *index = read_all("tests/data/nodes/index.tsv");
+    char *text = read_all("tests/data/nodes/nodelist-all.json");
+    cJSON *list = cJSON_Parse(text);
+    int left = cJSON_GetArraySize(json_get(list, "items"));
+    char *rest = index, *row = strsep(&rest, "\n");
+    int n = 0;
+
+    (void)state;
+    row = strsep(&rest, "\n"); /* below the head */
+    for (; row && n < left; row = strsep(&rest, "\n"), n++) {
+        char *c[COLUMNS];
+
+        split_row(row, c);
+        check_row(c, cJSON_GetArrayItem(json_get(list, "items"), n));
+    }
+    assert_int_equal(n, left);
+    assert_true(n >= 30);
+    cJSON_Delete(list);
+    free(text);
+    free(index);
+}
+
+static void quantities_of_all_spellings_become_one_unit(void **state)
+{
+    char *text = read_all("tests/data/nodes/nodelist-all.json");
+    cJSON *list = cJSON_Parse(text);
+    struct node_fact *n = kube_node_fact(item(list, "hgx-a100-31"));
+
+    (void)state;
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "cpu"), 124000);
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "memory"), 1012127502336);
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "ephemeral-storage"), 1709878914662);
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "hugepages-2Mi"), 512 * 1024 * 1024);
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "pods"), 110);
+    assert_string_equal(n->taints[0].key, "example.com/reserved-for");
+    assert_string_equal(n->taints[0].value, "team-a");
+    assert_string_equal(n->taints[0].effect, "PreferNoSchedule");
+    node_fact_destroy(n);
+    cJSON_Delete(list);
+    free(text);
+}
+
+static struct node_fact *fact_of(const char *text)
+{
+    cJSON *o = cJSON_Parse(text);
+    struct node_fact *n = kube_node_fact(o);
+
+    cJSON_Delete(o);
+    return n;
+}
+
+static void fractions_of_a_core_are_kept_and_nonsense_is_left_out(void **state)
+{
+    struct node_fact *n =
+        fact_of("{\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"labels\":{\"a\":1,\"b\":\"c\"}},"
+                "\"status\":{\"allocatable\":{\"cpu\":\"191450m\",\"memory\":\"lots\",\"pods\":110,"
+                "\"x.example/y\":\"-3\"}}}");
+
+    (void)state;
+    assert_int_equal(n->n_allocatable, 2);
+    assert_int_equal(amount(n->allocatable, 2, "cpu"), 191450);
+    assert_int_equal(amount(n->allocatable, 2, "pods"), 110);
+    assert_int_equal(n->n_labels, 1);
+    assert_false(n->is_ready);
+    node_fact_destroy(n);
+}
+
+static void a_node_without_name_or_uid_is_none(void **state)
+{
+    (void)state;
+    assert_null(fact_of("{}"));
+    assert_null(fact_of("[]"));
+    assert_null(fact_of("{\"metadata\":{\"name\":\"n\"}}"));
+    assert_null(fact_of("{\"metadata\":{\"name\":7,\"uid\":\"u\"}}"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_node_is_read_as_the_index_says),
+        cmocka_unit_test(quantities_of_all_spellings_become_one_unit),
+        cmocka_unit_test(fractions_of_a_core_are_kept_and_nonsense_is_left_out),
+        cmocka_unit_test(a_node_without_name_or_uid_is_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kube_pod.c - pods as facts, and the JSON of a gang's pods, service and bindings.
+ *
+ * The whole JSON of one pod is held against tests/golden/kube-pod.json, looked for from the root
+ * of the tree.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kube/kube_json.h"
+#include "kube/kube_pod.h"
+#include "util/mem.h"
+
+/* ---- facts */
+
+static struct pod_fact *fact_of(const char *spec, const char *status, const char *labels)
+{
+    char *text = xasprintf("{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\","
+                           "\"labels\":{%s}},\"spec\":{%s},\"status\":{%s}}",
+                           labels, spec, status);
+    cJSON *o = cJSON_Parse(text);
+    struct pod_fact *p = kube_pod_fact(o);
+
+    assert_non_null(o);
+    cJSON_Delete(o);
+    free(text);
+    return p;
+}
+
+static int64_t request(const char *spec, const char *name)
+{
+    struct pod_fact *p = fact_of(spec, "", "");
+    int64_t amount = 0;
+
+    for (uint32_t i = 0; i < p->n_requests; i++)
+        if (!strcmp(p->requests[i].name, name))
+            amount = p->requests[i].amount;
+    pod_fact_destroy(p);
+    return amount;
+}
+
+#define CPU(n)     "{\"resources\":{\"requests\":{\"cpu\":\"" n "\"}}}"
+#define SIDECAR(n) "{\"restartPolicy\":\"Always\",\"resources\":{\"requests\":{\"cpu\":\"" n "\"}}}"
+
+static void the_effective_request_is_what_the_kubelet_counts(void **state)
+{
+    static const struct {
+        const char *spec;
+        int64_t cpu;
+    } rows[] = {
+        {"\"containers\":[" CPU("1") "," CPU("500m") "]", 1500},
+        {"\"initContainers\":[" CPU("4") "],\"containers\":[" CPU("1") "]", 4000},
+        {"\"initContainers\":[" CPU("1") "],\"containers\":[" CPU("2") "]", 2000},
+        {"\"initContainers\":[" SIDECAR("1") "],\"containers\":[" CPU("2") "]", 3000},
+        {"\"initContainers\":[" SIDECAR("1") "," CPU("3") "],\"containers\":[" CPU("2") "]", 4000},
+        {"\"initContainers\":[" CPU("3") "," SIDECAR("1") "],\"containers\":[" CPU("1") "]", 3000},
+        {"\"containers\":[" CPU("1") "],\"overhead\":{\"cpu\":\"250m\"}", 1250},
+        {"\"containers\":[" CPU("1") "],\"resources\":{\"requests\":{\"cpu\":\"3\"}}", 3000},
+        {"\"containers\":[{\"resources\":{\"limits\":{\"cpu\":\"2\"}}}]", 2000},
+        {"\"containers\":[{}]", 0},
+        {"", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (request(rows[i].spec, "cpu") != rows[i].cpu)
+            fail_msg("row %zu: %lld", i, (long long)request(rows[i].spec, "cpu"));
+    assert_int_equal(
+        request("\"containers\":[{\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"8\"},"
+                "\"requests\":{\"nvidia.com/gpu\":\"8\"}}}]",
+                "nvidia.com/gpu"),
+        8);
+}
+
+#define OURS(id, attempt)                                                                          \
+    "\"gang.queued/job-id\":\"" id "\",\"gang.queued/role\":\"worker\",\"gang.queued/index\":"     \
+    "\"3\",\"gang.queued/attempt\":\"" attempt "\""
+
+static void our_labels_say_whose_pod_it_is(void **state)
+{
+    struct pod_fact *p =
+        fact_of("\"nodeName\":\"n1\"", "\"phase\":\"Running\"", OURS("0000000000010", "2"));
+
+    (void)state;
+    assert_int_equal(p->job.v, 32);
+    assert_string_equal(p->role, "worker");
+    assert_int_equal(p->index, 3);
+    assert_int_equal(p->attempt, 2);
+    assert_int_equal(p->phase, POD_RUNNING);
+    assert_string_equal(p->node, "n1");
+    pod_fact_destroy(p);
+}
+
+static void labels_that_do_not_parse_make_a_foreign_pod(void **state)
+{
+    static const char *const labels[] = {
+        "",
+        OURS("1", "2"),
+        OURS("0000000000010", "-2"),
+        OURS("0000000000010", ""),
+        OURS("zzzzzzzzzzzzz", "1"),
+        "\"gang.queued/job-id\":\"0000000000010\",\"gang.queued/attempt\":\"1\"",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
+        struct pod_fact *p = fact_of("", "", labels[i]);
+
+        assert_int_equal(p->job.v, 0);
+        pod_fact_destroy(p);
+    }
+}
+
+static void the_end_of_the_first_container_counts(void **state)
+{
+    struct pod_fact *p =
+        fact_of("\"containers\":[{\"name\":\"main\"},{\"name\":\"side\"}]",
+                "\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"side\",\"state\":{"
+                "\"terminated\":{\"exitCode\":1}}},{\"name\":\"main\",\"state\":{\"terminated\":{"
+                "\"exitCode\":137,\"reason\":\"OOMKilled\"}}}]",
+                "");
+
+    (void)state;
+    assert_int_equal(p->phase, POD_FAILED);
+    assert_int_equal(p->exit_code, 137);
+    assert_string_equal(p->reason, "OOMKilled");
+    pod_fact_destroy(p);
+    p = fact_of("", "\"phase\":\"Failed\",\"reason\":\"UnexpectedAdmissionError\"", "");
+    assert_int_equal(p->exit_code, -1);
+    assert_string_equal(p->reason, "UnexpectedAdmissionError");
+    pod_fact_destroy(p);
+}
+
+/* ---- JSON */
+
+struct fixture {
+    struct spec *spec;
+    struct gang gang;
+    struct gang_pod pods[3];
+};
+
+static struct spec_pairs pair_of(struct spec *s, const char *key, const char *value)
+{
+    struct spec_pairs p = {.v = arena_alloc(&s->arena, sizeof(*p.v)), .n = 1};
+
+    p.v[0] = (struct spec_pair){key, value};
+    return p;
+}
+
+static void fill_worker(struct spec *s, struct spec_role *r)
+{
+    static const char *command[] = {"python", "train.py", "--say", "\"hi\"\n"};
+
+    *r = (struct spec_role){.name = "worker",
+                            .replicas = 2,
+                            .gpus = 8,
+                            .shm_bytes = -1,
+                            .image = "registry.example/train:1",
+                            .command = {command, 4},
+                            .working_dir = "/work",
+                            .n_extended = 1,
+                            .n_volumes = 2,
+                            .n_tolerations = 2};
+    r->env = pair_of(s, "MASTER_PORT", "1234");
+    r->extended = arena_alloc(&s->arena, sizeof(*r->extended));
+    r->extended[0] = (struct spec_extended){"rdma/hca", 4};
+    r->volumes = arena_alloc(&s->arena, 2 * sizeof(*r->volumes));
+    r->volumes[0] = (struct spec_volume){.name = "data",
+                                         .kind = SPEC_VOLUME_PVC,
+                                         .source = "imagenet",
+                                         .mount_path = "/data",
+                                         .size_bytes = -1,
+                                         .read_only = true};
+    r->volumes[1] = (struct spec_volume){.name = "scratch",
+                                         .kind = SPEC_VOLUME_EMPTY_DIR,
+                                         .mount_path = "/scratch",
+                                         .size_bytes = INT64_C(10) << 30};
+    r->tolerations = arena_alloc(&s->arena, 2 * sizeof(*r->tolerations));
+    r->tolerations[0] =
+        (struct spec_toleration){.key = "nvidia.com/gpu", .exists = true, .effect = "NoSchedule"};
+    r->tolerations[1] = (struct spec_toleration){.key = "team", .value = "a"};
+}
+
+static void setup(struct fixture *f)
+{
+    struct spec *s = spec_create();
+
+    s->roles = arena_alloc(&s->arena, 2 * sizeof(*s->roles));
+    s->n_roles = 2;
+    s->roles[0] = (struct spec_role){
+        .name = "launcher", .replicas = 1, .shm_bytes = -1, .image = "registry.example/mpi:1"};
+    fill_worker(s, &s->roles[1]);
+    s->labels = pair_of(s, "team", "vision");
+    s->annotations = pair_of(s, "note", "a \"quoted\" one");
+    *f = (struct fixture){.spec = s};
+    f->pods[0] = (struct gang_pod){.member = 0, .role = 0, .rank = 2, .node = "n0"};
+    f->pods[1] = (struct gang_pod){.member = 1, .role = 1, .index = 0, .rank = 1, .node = "n1"};
+    f->pods[2] = (struct gang_pod){.member = 2, .role = 1, .index = 1, .rank = 0, .node = "n2"};
+    f->gang = (struct gang){.job = {32},
+                            .job_name = "train-ab12",
+                            .ns = "vision",
+                            .tenant = "foundation/pretrain",
+                            .attempt = 2,
+                            .spec = s,
+                            .cpu_milli = {500, 90500},
+                            .memory_bytes = {INT64_C(1) << 30, INT64_C(800) << 30},
+                            .role_names = {"launcher", "worker"},
+                            .kubernetes_class = "gang-high",
+                            .grace_us = 1500 * USEC_PER_MSEC,
+                            .latest_end_us = INT64_C(1796000000) * USEC_PER_SEC,
+                            .has_service = true,
+                            .n_pods = 3,
+                            .size = 3,
+                            .pods = f->pods};
+}
+
+static cJSON *pod_json(const struct fixture *f, int i)
+{
+    struct str out = {0};
+    cJSON *o;
+
+    kube_pod_json(&out, &f->gang, &f->gang.pods[i]);
+    o = cJSON_Parse(out.s);
+    if (!o)
+        fail_msg("not JSON: %s", out.s);
+    str_fini(&out);
+    return o;
+}
+
+static const char *env(const cJSON *pod, const char *name)
+{
+    const cJSON *c = cJSON_GetArrayItem(json_path(pod, "spec.containers"), 0), *e;
+    const char *found = NULL;
+
+    cJSON_ArrayForEach(e, json_get(c, "env"))
+    {
+        if (strcmp(json_text(e, "name"), name))
+            continue;
+        if (found)
+            fail_msg("%s is there twice", name);
+        found = json_text(e, "value");
+    }
+    return found ? found : "(none)";
+}
+
+static void a_pod_is_as_the_golden_file_has_it(void **state)
+{
+    struct fixture f;
+    cJSON *pod;
+    char *printed, golden[16384] = "";
+    FILE *in = fopen("tests/golden/kube-pod.json", "r");
+
+    (void)state;
+    setup(&f);
+    pod = pod_json(&f, 1);
+    printed = cJSON_Print(pod);
+    if (!in)
+        fail_msg(
+            "GOLDEN FILE MISSING: tests/golden/kube-pod.json (run from the root of the tree)\n%s",
+            printed);
+    golden[fread(golden, 1, sizeof(golden) - 1, in)] = '\0';
+    (void)fclose(in);
+    if (strlen(golden) && golden[strlen(golden) - 1] == '\n')
+        golden[strlen(golden) - 1] = '\0';
+    assert_string_equal(printed, golden);
+    free(printed);
+    cJSON_Delete(pod);
+    spec_destroy(f.spec);
+}
+
+static void torch_sees_the_pods_with_gpus_only(void **state)
+{
+    struct fixture f;
+    cJSON *launcher, *first, *second;
+
+    (void)state;
+    setup(&f);
+    launcher = pod_json(&f, 0);
+    second = pod_json(&f, 1);
+    first = pod_json(&f, 2);
+    assert_string_equal(env(first, "NODE_RANK"), "0");
+    assert_string_equal(env(second, "NODE_RANK"), "1");
+    assert_string_equal(env(second, "NNODES"), "2");
+    assert_string_equal(env(second, "PET_NPROC_PER_NODE"), "8");
+    assert_string_equal(env(second, "MASTER_ADDR"), "train-ab12-worker-1.train-ab12.vision.svc");
+    assert_string_equal(env(launcher, "MASTER_ADDR"), "(none)");
+    assert_string_equal(env(launcher, "QUEUED_NODES"), "3");
+    assert_string_equal(env(launcher, "QUEUED_WORLD_SIZE"), "16");
+    assert_string_equal(env(launcher, "QUEUED_HOSTS"),
+                        "train-ab12-worker-1.train-ab12.vision.svc,"
+                        "train-ab12-worker-0.train-ab12.vision.svc,"
+                        "train-ab12-launcher-0.train-ab12.vision.svc");
+    cJSON_Delete(launcher);
+    cJSON_Delete(first);
+    cJSON_Delete(second);
+    spec_destroy(f.spec);
+}
+
+static void what_the_user_set_is_left_alone(void **state)
+{
+    struct fixture f;
+    cJSON *pod;
+
+    (void)state;
+    setup(&f);
+    pod = pod_json(&f, 1);
+    assert_string_equal(env(pod, "MASTER_PORT"), "1234");
+    assert_string_equal(env(pod, "PET_MASTER_PORT"), "29500");
+    cJSON_Delete(pod);
+    spec_destroy(f.spec);
+}
+
+static void a_single_pod_needs_no_service_and_no_rendezvous(void **state)
+{
+    struct fixture f;
+    cJSON *pod;
+
+    (void)state;
+    setup(&f);
+    f.gang.pods = &f.pods[1];
+    f.gang.n_pods = f.gang.size = 1;
+    f.pods[1].rank = 0;
+    f.gang.has_service = false;
+    pod = pod_json(&f, 0);
+    assert_null(json_path(pod, "spec.subdomain"));
+    assert_string_equal(env(pod, "MASTER_ADDR"), "(none)");
+    assert_string_equal(env(pod, "QUEUED_MASTER_ADDR"), "train-ab12-worker-0");
+    cJSON_Delete(pod);
+    spec_destroy(f.spec);
+}
+
+static const char *shm(const struct fixture *f, int i, cJSON **pod)
+{
+    const cJSON *v;
+
+    *pod = pod_json(f, i);
+    v = cJSON_GetArrayItem(json_path(*pod, "spec.volumes"), 0);
+    return strcmp(json_text(v, "name"), "queued-shm") ? "" : json_text(v, "emptyDir.sizeLimit");
+}
+
+static void shared_memory_follows_the_memory_or_the_wish(void **state)
+{
+    struct fixture f;
+    cJSON *pod;
+
+    (void)state;
+    setup(&f);
+    assert_string_equal(shm(&f, 1, &pod), "200Gi");
+    cJSON_Delete(pod);
+    assert_string_equal(shm(&f, 0, &pod), "256Mi");
+    cJSON_Delete(pod);
+    f.gang.memory_bytes[1] = INT64_C(2) << 30;
+    assert_string_equal(shm(&f, 1, &pod), "1Gi");
+    cJSON_Delete(pod);
+    f.spec->roles[1].shm_bytes = INT64_C(64) << 30;
+    assert_string_equal(shm(&f, 1, &pod), "64Gi");
+    cJSON_Delete(pod);
+    f.spec->roles[1].volumes[1].mount_path = "/dev/shm";
+    assert_string_equal(shm(&f, 1, &pod), "");
+    cJSON_Delete(pod);
+    spec_destroy(f.spec);
+}
+
+static void service_and_binding_name_what_they_are_for(void **state)
+{
+    struct fixture f;
+    struct str out = {0};
+
+    (void)state;
+    setup(&f);
+    kube_service_json(&out, &f.gang);
+    assert_string_equal(
+        out.s, "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"train-ab12\","
+               "\"namespace\":\"vision\",\"labels\":{\"app.kubernetes.io/managed-by\":\"queued\","
+               "\"gang.queued/job\":\"train-ab12\",\"gang.queued/job-id\":\"0000000000010\","
+               "\"gang.queued/tenant\":\"foundation.pretrain\"}},\"spec\":{\"clusterIP\":\"None\","
+               "\"publishNotReadyAddresses\":true,\"selector\":{\"gang.queued/job-id\":"
+               "\"0000000000010\"}}}");
+    str_clear(&out);
+    kube_binding_json(&out, &f.gang, &f.pods[2], "uid-1");
+    assert_string_equal(out.s,
+                        "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":"
+                        "\"train-ab12-worker-1-2\",\"namespace\":\"vision\",\"uid\":\"uid-1\"},"
+                        "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n2\"}}");
+    str_fini(&out);
+    spec_destroy(f.spec);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_effective_request_is_what_the_kubelet_counts),
+        cmocka_unit_test(our_labels_say_whose_pod_it_is),
+        cmocka_unit_test(labels_that_do_not_parse_make_a_foreign_pod),
+        cmocka_unit_test(the_end_of_the_first_container_counts),
+        cmocka_unit_test(a_pod_is_as_the_golden_file_has_it),
+        cmocka_unit_test(torch_sees_the_pods_with_gpus_only),
+        cmocka_unit_test(what_the_user_set_is_left_alone),
+        cmocka_unit_test(a_single_pod_needs_no_service_and_no_rendezvous),
+        cmocka_unit_test(shared_memory_follows_the_memory_or_the_wish),
+        cmocka_unit_test(service_and_binding_name_what_they_are_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

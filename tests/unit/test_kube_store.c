@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kube_store.c - lists and watch events into facts, told once and in order.
+ *
+ * The recordings are in tests/data, looked for from the root of the tree.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kube/kube_store.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+struct fixture {
+    struct kube_store *store;
+    struct inbox *inbox;
+    char rv[RV_MAX + 1];
+    struct api_status status;
+    struct str told; /* "+name/uid phase" and "-name/uid", one per fact */
+};
+
+static void setup(struct fixture *f, const struct store_kind *kind, size_t room)
+{
+    *f = (struct fixture){.store = kube_store_create(kind), .inbox = inbox_create(room)};
+}
+
+static void teardown(struct fixture *f)
+{
+    kube_store_destroy(f->store);
+    inbox_destroy(f->inbox);
+    str_fini(&f->told);
+}
+
+static enum store_line line(struct fixture *f, const char *text)
+{
+    return kube_store_line(f->store, text, strlen(text), f->rv, &f->status);
+}
+
+static enum store_line pod(struct fixture *f, const char *type, const char *uid, const char *rv,
+                           const char *phase)
+{
+    char *text =
+        xasprintf("{\"type\":\"%s\",\"object\":{\"metadata\":{\"namespace\":\"n\",\"name\":"
+                  "\"p\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"status\":{\"phase\":"
+                  "\"%s\"}}}",
+                  type, uid, rv, phase);
+    enum store_line ret = line(f, text);
+
+    free(text);
+    return ret;
+}
+
+static void note(struct fixture *f, const struct event *ev)
+{
+    if (ev->kind == EV_POD_SEEN)
+        str_addf(&f->told, "+%s/%s %d ", ev->u.pod->name, ev->u.pod->uid, (int)ev->u.pod->phase);
+    else if (ev->kind == EV_POD_GONE)
+        str_addf(&f->told, "-%s/%s ", ev->u.pod_gone->name, ev->u.pod_gone->uid);
+    else if (ev->kind == EV_NODE_SEEN)
+        str_addf(&f->told, "+%s ", ev->u.node->name);
+    else if (ev->kind == EV_NODE_GONE)
+        str_addf(&f->told, "-%s ", ev->u.node_name);
+}
+
+/* What the core hears now. */
+static const char *hear(struct fixture *f)
+{
+    struct event ev;
+
+    str_clear(&f->told);
+    (void)kube_store_flush(f->store, f->inbox, 0); /* what has no room comes next time */
+    while (inbox_pop(f->inbox, &ev)) {
+        note(f, &ev);
+        event_fini(&ev);
+    }
+    return str_text(&f->told);
+}
+
+static void only_the_newest_fact_of_a_key_waits(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    assert_int_equal(pod(&f, "ADDED", "u1", "10", "Pending"), LINE_OBJECT);
+    assert_int_equal(pod(&f, "MODIFIED", "u1", "11", "Running"), LINE_OBJECT);
+    assert_int_equal(pod(&f, "MODIFIED", "u1", "12", "Failed"), LINE_OBJECT);
+    assert_string_equal(hear(&f), "+p/u1 3 ");
+    assert_string_equal(hear(&f), "");
+    assert_string_equal(f.rv, "12");
+    teardown(&f);
+}
+
+static void an_older_version_of_the_same_uid_is_passed_over(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    pod(&f, "ADDED", "u1", "100", "Running");
+    assert_string_equal(hear(&f), "+p/u1 1 ");
+    pod(&f, "MODIFIED", "u1", "99", "Pending");
+    pod(&f, "MODIFIED", "u1", "100", "Pending");
+    assert_string_equal(hear(&f), "");
+    pod(&f, "MODIFIED", "u1", "101", "Succeeded");
+    assert_string_equal(hear(&f), "+p/u1 2 ");
+    teardown(&f);
+}
+
+static void another_uid_under_the_same_name_is_an_end_and_a_beginning(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    pod(&f, "ADDED", "u1", "10", "Running");
+    assert_string_equal(hear(&f), "+p/u1 1 ");
+    pod(&f, "ADDED", "u2", "12", "Pending");
+    pod(&f, "DELETED", "u1", "11", "Running");
+    assert_string_equal(hear(&f), "-p/u1 +p/u2 0 ");
+    pod(&f, "DELETED", "u2", "13", "Pending");
+    pod(&f, "ADDED", "u3", "14", "Pending");
+    pod(&f, "DELETED", "u3", "15", "Pending");
+    assert_string_equal(hear(&f), "-p/u2 -p/u3 ");
+    assert_int_equal(kube_store_count(f.store), 0);
+    teardown(&f);
+}
+
+static void a_full_inbox_loses_nothing(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 1);
+    pod(&f, "ADDED", "u1", "10", "Running");
+    pod(&f, "ADDED", "u2", "11", "Running");
+    pod(&f, "ADDED", "u3", "12", "Running");
+    assert_string_equal(hear(&f), "-p/u1 ");
+    assert_string_equal(hear(&f), "-p/u2 ");
+    assert_string_equal(hear(&f), "+p/u3 1 ");
+    assert_string_equal(hear(&f), "");
+    teardown(&f);
+}
+
+static void list(struct fixture *f, const char *items)
+{
+    char *text = xasprintf("{\"metadata\":{\"resourceVersion\":\"50\"},\"items\":[%s]}", items);
+    struct json_page page;
+
+    assert_int_equal(kube_store_list_page(f->store, text, strlen(text), &page, NULL), 0);
+    free(text);
+}
+
+#define NODE(name, uid, rv)                                                                        \
+    "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"" uid "\",\"resourceVersion\":\"" rv "\"}}"
+
+static void a_new_list_says_goodbye_to_what_it_does_not_have(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_nodes, 8);
+    kube_store_list_begin(f.store);
+    list(&f, NODE("a", "1", "10") "," NODE("b", "2", "11"));
+    list(&f, NODE("c", "3", "12"));
+    kube_store_list_end(f.store);
+    assert_string_equal(hear(&f), "+a +b +c ");
+    kube_store_list_begin(f.store);
+    list(&f, NODE("c", "9", "20"));
+    kube_store_list_begin(f.store); /* broke off: again from the start */
+    list(&f, NODE("a", "1", "10") "," NODE("c", "9", "20"));
+    kube_store_list_end(f.store);
+    assert_string_equal(hear(&f), "-c -b +c ");
+    teardown(&f);
+}
+
+static void a_list_is_believed_even_when_versions_went_back(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_nodes, 8);
+    kube_store_list_begin(f.store);
+    list(&f, NODE("a", "1", "1000"));
+    kube_store_list_end(f.store);
+    assert_string_equal(hear(&f), "+a ");
+    kube_store_list_begin(f.store);
+    list(&f, NODE("a", "1", "7"));
+    kube_store_list_end(f.store);
+    assert_string_equal(hear(&f), "+a ");
+    teardown(&f);
+}
+
+static void bookmarks_move_the_version_and_nothing_else(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_nodes, 8);
+    assert_int_equal(line(&f, "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Node\",\"metadata\":{"
+                              "\"resourceVersion\":\"77\"},\"spec\":{},\"status\":{}}}"),
+                     LINE_BOOKMARK);
+    assert_string_equal(f.rv, "77");
+    assert_string_equal(hear(&f), "");
+    teardown(&f);
+}
+
+static void what_is_no_event_is_said_so(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "{}",
+        "null",
+        "{\"type\":\"ADDED\"}",
+        "{\"type\":\"ADDED\",\"object\":{}}",
+        "{\"type\":\"WHAT\",\"object\":{\"metadata\":{\"resourceVersion\":\"1\"}}}",
+        "{\"type\":",
+    };
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        assert_int_equal(line(&f, texts[i]), LINE_BAD);
+    assert_string_equal(hear(&f), "");
+    teardown(&f);
+}
+
+static void read_lines(struct fixture *f, const char *path, enum store_line *ret_last)
+{
+    FILE *in = fopen(path, "r");
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t n;
+
+    if (!in)
+        fail_msg("RECORDING MISSING: %s (run from the root of the tree)", path);
+    n = getline(&text, &room, in);
+    while (n > 0) {
+        *ret_last = kube_store_line(f->store, text, (size_t)n, f->rv, &f->status);
+        n = getline(&text, &room, in);
+    }
+    free(text);
+    (void)fclose(in);
+}
+
+static void recorded_watches_are_understood(void **state)
+{
+    static const struct {
+        const char *path;
+        const struct store_kind *kind;
+        enum store_line last;
+        size_t count;
+    } rows[] = {
+        {"tests/data/nodes/watch-plugin-restart.jsonl", &store_nodes, LINE_ERROR, 0},
+        {"tests/data/apiserver-traces/bind/watch-bind.resp.body.json", &store_pods, LINE_OBJECT, 2},
+        {"tests/data/apiserver-traces/watch/pods-life.resp.body.json", &store_pods, LINE_OBJECT, 0},
+        {"tests/data/apiserver-traces/watch/nodes-add-modify-delete.resp.body.json", &store_nodes,
+         LINE_BOOKMARK, 0},
+        {"tests/data/apiserver-traces/watch/410-cache-overflow.resp.body.json", &store_nodes,
+         LINE_ERROR, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        enum store_line last = LINE_BAD;
+        struct fixture f;
+
+        setup(&f, rows[i].kind, 64);
+        read_lines(&f, rows[i].path, &last);
+        if (last != rows[i].last || kube_store_count(f.store) != rows[i].count)
+            fail_msg("%s: last %d, count %zu", rows[i].path, (int)last, kube_store_count(f.store));
+        if (last == LINE_ERROR)
+            assert_int_equal(f.status.code, 410);
+        (void)hear(&f);
+        teardown(&f);
+    }
+}
+
+static void versions_are_ordered_by_length_first(void **state)
+{
+    (void)state;
+    assert_true(kube_rv_compare("9", "10") < 0);
+    assert_true(kube_rv_compare("200", "199") > 0);
+    assert_true(kube_rv_compare("99999999999999999999999", "100000000000000000000000") < 0);
+    assert_int_equal(kube_rv_compare("7", "7"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_the_newest_fact_of_a_key_waits),
+        cmocka_unit_test(an_older_version_of_the_same_uid_is_passed_over),
+        cmocka_unit_test(another_uid_under_the_same_name_is_an_end_and_a_beginning),
+        cmocka_unit_test(a_full_inbox_loses_nothing),
+        cmocka_unit_test(a_new_list_says_goodbye_to_what_it_does_not_have),
+        cmocka_unit_test(a_list_is_believed_even_when_versions_went_back),
+        cmocka_unit_test(bookmarks_move_the_version_and_nothing_else),
+        cmocka_unit_test(what_is_no_event_is_said_so),
+        cmocka_unit_test(recorded_watches_are_understood),
+        cmocka_unit_test(versions_are_ordered_by_length_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
