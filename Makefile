@@ -38,7 +38,7 @@ say = $(if $(Q),@echo "  $(1)")
 ifneq ($(findstring NDEBUG,$(CFLAGS) $(CPPFLAGS) $(OPT)),)
 $(error NDEBUG is never set: asserts belong to the product)
 endif
-
+MORE = $(MAKE) --no-print-directory
 O := $(B)/obj
 objs = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)))
 UTIL_OBJS := $(call objs,queued/util/*.c)
@@ -102,8 +102,6 @@ $(B)/libqueued.so.0: $(LIBQUEUED_OBJS) client/lib/libqueued.map
 	$(Q)$(LINK) -shared -Wl,-soname,libqueued.so.0 -Wl,--version-script=client/lib/libqueued.map \
 		$(LIBQUEUED_OBJS) $(shell pkg-config --libs libzmq libprotobuf-c yaml-0.1 libsodium)
 
-# ---- tests
-
 TEST_ARCHIVES := $(B)/libfake.a $(B)/libclient.a $(ARCHIVES)
 TEST_BINS := $(UNIT_BINS) $(PROP_BINS) $(BENCH_BINS) $(INTEGRATION_BINS)
 .SECONDARY: $(patsubst $(B)/%,$(O)/%.o,$(TEST_BINS))
@@ -111,34 +109,40 @@ $(TEST_BINS): $(B)/%: $(O)/%.o $(TEST_ARCHIVES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $< $(TEST_ARCHIVES) $(LIBS) -lcmocka
 
-$(B)/tests/sim: $(call objs,tests/sim/*.c) $(TEST_ARCHIVES)
+SIM_ARCHIVES := $(B)/libfake.a $(filter-out $(B)/librpc.a $(B)/libkube.a,$(ARCHIVES))
+$(B)/tests/sim: $(call objs,tests/sim/*.c) $(SIM_ARCHIVES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(LIBS)
+
+# The same with another hash function: nothing may depend on the order of a hash table.
+ALTHASH := $(B)/althash/tests/sim
+althash:
+	@$(MORE) B=$(B)/althash CFLAGS='$(CFLAGS) -DHASH_FUNCTION=HASH_FNV -w' $(ALTHASH)
 
 $(B)/tests/standin: $(call objs,tests/fake/standin/*.c)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(shell pkg-config --libs libmicrohttpd libcjson)
 
-.PHONY: all standin check test check-unit check-integration check-sim sim purity tidy
+.PHONY: all althash standin check test check-unit check-integration check-sim sim sim-many purity tidy
 standin: $(B)/tests/standin ## the stand-in API server
 check test: all check-unit check-sim purity tidy check-integration ## every test that needs Debian packages only
 check-unit: $(UNIT_BINS) $(PROP_BINS) ## unit and property tests
 	@tests/run.sh $^
 check-integration: all standin $(INTEGRATION_BINS) ## the real daemon against the stand-in API server
 	@B=$(abspath $(B)) STANDIN=$(abspath $(B)/tests/standin) SAN=$(SAN) tests/run.sh $(INTEGRATION_BINS) $(INTEGRATION_SCRIPTS)
-SEED ?= 1
-TURNS ?= 500
-check-sim: $(B)/tests/sim
-	@$< --seed 1 --seeds 20 --turns 300
+SIM_RUN = tests/sim/run.py --sim $(B)/tests/sim --other $(ALTHASH) --replay tests/sim/seeds.txt
+check-sim: $(B)/tests/sim althash
+	@$(SIM_RUN) --seeds 60 --turns 300
+sim-many: $(B)/tests/sim althash ## SEEDS=2000 simulations, with a table of what they met
+	@$(SIM_RUN) --seeds $(or $(SEEDS),2000) --turns $(or $(TURNS),500) --least 100
 sim: $(B)/tests/sim ## one simulation: SEED=n TURNS=n
-	@$< --seed $(SEED) --turns $(TURNS)
+	@$< --seed $(or $(SEED),1) --turns $(or $(TURNS),500) --table
 purity: $(CORE_OBJS) $(UTIL_OBJS) ## what the core may call
 	@SAN=$(SAN) COVERAGE=$(findstring coverage,$(OPT)) tests/purity.sh $(O)
 tidy: ## sizes, layers, names, the walk of docs/architecture.md
 	@tests/tidy.sh
 
 .PHONY: asan ubsan tsan valgrind coverage fuzz bench controlplane check-e2e demo mutant
-MORE = $(MAKE) --no-print-directory
 asan: ## the tests with address, undefined and leak sanitizers
 	@$(MORE) B=build-asan SAN=address,undefined check-unit check-sim check-integration
 ubsan: ## the tests with the undefined sanitizer alone
@@ -147,21 +151,18 @@ tsan: ## unit tests with the thread sanitizer
 	@$(MORE) B=build-tsan SAN=thread check-unit
 valgrind: $(UNIT_BINS) $(PROP_BINS) ## unit tests under valgrind
 	@WRAPPER="valgrind -q --error-exitcode=9 --leak-check=full" tests/run.sh $^
-COVERAGE_MIN ?= 80
-coverage: ## lines that the tests reach; fails below COVERAGE_MIN percent (needs gcovr)
+coverage: ## lines that the tests reach; fails below MIN (80) percent (needs gcovr)
 	@$(MORE) B=build-coverage OPT='-O0 -g --coverage' LDFLAGS=--coverage check-unit check-sim check-integration
-	gcovr -r . --exclude tests --exclude build --fail-under-line $(COVERAGE_MIN) build-coverage/obj
+	gcovr -r . --exclude tests --exclude build --fail-under-line $(or $(MIN),80) build-coverage/obj
 
-T ?= wire
-SECS ?= 60
 $(B)/tests/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(TEST_ARCHIVES)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -o $@ $< $(TEST_ARCHIVES) $(LIBS)
 fuzz: ## libFuzzer: T=target SECS=seconds, seeds in tests/fuzz/corpus/T (needs clang)
-	@$(MORE) B=build-fuzz CC=clang SAN=fuzzer-no-link,address,undefined build-fuzz/tests/fuzz_$(T)
-	@mkdir -p build-fuzz/corpus/$(T)
-	build-fuzz/tests/fuzz_$(T) -max_total_time=$(SECS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-		-artifact_prefix=build-fuzz/$(T)- build-fuzz/corpus/$(T) tests/fuzz/corpus/$(T)
+	@$(MORE) B=build-fuzz CC=clang SAN=fuzzer-no-link,address,undefined build-fuzz/tests/fuzz_$(or $(T),wire)
+	@mkdir -p build-fuzz/corpus/$(or $(T),wire)
+	build-fuzz/tests/fuzz_$(or $(T),wire) -max_total_time=$(or $(SECS),60) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix=build-fuzz/$(or $(T),wire)- build-fuzz/corpus/$(or $(T),wire) tests/fuzz/corpus/$(or $(T),wire)
 bench: $(BENCH_BINS) ## the benchmarks, as tables
 	@for b in $^; do $$b || exit 1; done
 
@@ -201,8 +202,6 @@ codespell:
 compile_commands.json: ## for editors (needs bear)
 	bear -- $(MORE) B=build-bear all
 
-# ---- manual, installation, archive
-
 MAN_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd))
 .PHONY: install uninstall dist deps clean distclean help
 man docs: $(MAN_PAGES) ## the manual pages
@@ -235,8 +234,8 @@ dist: ## source archive of the last commit
 	@echo $(B)/queued-$(VERSION).tar.gz
 
 deps: ## install the Debian packages that are missing (as root)
-	@missing=; for p in $(DEBIAN_PACKAGES); do \
-		dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	@missing=; for p in $(DEBIAN_PACKAGES); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' \
+		|| missing="$$missing $$p"; done; \
 	if [ -z "$$missing" ]; then echo "deps: all packages are there"; \
 	elif [ "$$(id -u)" -ne 0 ]; then echo "deps: not root; run: sudo apt-get install$$missing" >&2; exit 1; \
 	else apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; fi
