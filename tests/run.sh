@@ -1,30 +1,41 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Run test programs one after the other; print the output of those that fail, what others say that
-# they skipped (lines "SKIPPED: why"), and one closing line "N passed, N failed" that counts
+# Run test programs, TEST_JOBS at a time (4); print the output of those that fail, what others say
+# that they skipped (lines "SKIPPED: why"), and one closing line "N passed, N failed" that counts
 # programs. WRAPPER goes before each program that is no script (valgrind and its options). A program
 # that is not through after TEST_SECS has failed.
-passed=0
-failed=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
 
-run() {
-    # shellcheck disable=SC2086 # WRAPPER is a command with options
-    case $1 in
-    *.py) set -- python3 -B "$1" ;;
-    *.sh) set -- sh "$1" ;;
-    *) set -- ${WRAPPER:-} "$1" ;;
-    esac
-    timeout -k 5 "${TEST_SECS:-300}" "$@"
+log_of() { # FOLDER PROGRAM
+    echo "$1/$(echo "$2" | tr / _)"
 }
 
+if [ "${1:-}" = --one ]; then # FOLDER PROGRAM: run it, leave its output and its exit code there
+    folder=$2
+    program=$3
+    log=$(log_of "$folder" "$program")
+    # shellcheck disable=SC2086 # WRAPPER is a command with options
+    case $program in
+    *.py) set -- python3 -B "$program" ;;
+    *.sh) set -- sh "$program" ;;
+    *) set -- ${WRAPPER:-} "$program" ;;
+    esac
+    timeout -k 5 "${TEST_SECS:-300}" "$@" > "$log" 2>&1 < /dev/null
+    echo $? > "$log.code"
+    exit 0
+fi
+
+passed=0
+failed=0
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+printf '%s\n' "$@" | xargs -P "${TEST_JOBS:-4}" -n 1 "$0" --one "$folder"
 for t in "$@"; do
-    if run "$t" > "$log" 2>&1 < /dev/null; then
+    log=$(log_of "$folder" "$t")
+    if [ "$(cat "$log.code")" = 0 ]; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "FAILED: $t"
+        echo "FAILED: $t (exit code $(cat "$log.code"))"
         tail -n 60 "$log"
     fi
     grep '^SKIPPED' "$log" | sed "s|^|$t: |"
