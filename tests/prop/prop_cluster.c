@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prop_cluster.c - used amounts and histograms against a recount after every random step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/cluster.h"
+
+#include "../fake/fake_site.h"
+#include "../sim/rng.h"
+
+enum { SEEDS = 60, STEPS = 400, NODES = 8, PODS = 12, HOLDS = 32 };
+
+/* The ten-line model: what is on each node by name. */
+struct model {
+    struct rng rng;
+    struct settings settings;
+    struct cluster cluster;
+    int64_t pod_gpus[PODS];
+    int pod_node[PODS]; /* -1 none */
+    int64_t hold_gpus[HOLDS];
+    int hold_node[HOLDS];
+    uint32_t hold_ix[HOLDS];
+    int n_holds;
+};
+
+static const char *node_name(char buf[8], int node)
+{
+    (void)snprintf(buf, 8, "n%d", node);
+    return buf;
+}
+
+static void see_node(struct model *m, int node)
+{
+    static const char *const blocks[] = {"b0", "b1", NULL};
+    static const char *const racks[] = {"r0", "r1", NULL};
+    static const uint32_t models[] = {SITE_H100, SITE_H100, SITE_H200, MODELS_MAX};
+    char name[8];
+    struct node_fact *f =
+        site_node(&m->settings, node_name(name, node), blocks[rng_below(&m->rng, 3)],
+                  racks[rng_below(&m->rng, 3)], models[rng_below(&m->rng, 4)], 8);
+
+    if (rng_one_in(&m->rng, 3))
+        site_node_set(f, "nvidia.com/gpu", rng_between(&m->rng, 0, 12));
+    f->is_ready = !rng_one_in(&m->rng, 4);
+    (void)cluster_node_seen(&m->cluster, f);
+}
+
+static void see_pod(struct model *m, int pod)
+{
+    int node = (int)rng_below(&m->rng, NODES + 2); /* some on nodes that were never seen */
+    int64_t gpus = rng_between(&m->rng, 0, 4);
+    char name[8], pod_name[8];
+    struct pod_fact *p;
+
+    (void)snprintf(pod_name, sizeof(pod_name), "p%d", pod);
+    p = site_pod(pod_name, node_name(name, node), gpus);
+    if (rng_one_in(&m->rng, 5))
+        p->phase = POD_SUCCEEDED;
+    cluster_pod_seen(&m->cluster, p);
+    m->pod_node[pod] = p->phase == POD_SUCCEEDED ? -1 : node;
+    m->pod_gpus[pod] = gpus;
+    pod_fact_destroy(p);
+}
+
+static void lose_pod(struct model *m, int pod)
+{
+    char name[8], uid[16];
+
+    (void)snprintf(name, sizeof(name), "p%d", pod);
+    (void)snprintf(uid, sizeof(uid), "uid-p%d", pod);
+    cluster_pod_gone(&m->cluster, "other", name, uid);
+    m->pod_node[pod] = -1;
+}
+
+static void hold(struct model *m)
+{
+    char name[8];
+    int node = (int)rng_below(&m->rng, NODES);
+    uint32_t ix = cluster_node_named(&m->cluster, node_name(name, node));
+    struct resources r = {.amount = {[RES_GPUS] = rng_between(&m->rng, 0, 3)}};
+
+    m->hold_node[m->n_holds] = node;
+    m->hold_ix[m->n_holds] = ix;
+    m->hold_gpus[m->n_holds++] = r.amount[RES_GPUS];
+    cluster_hold(&m->cluster, ix, &r);
+}
+
+static void release(struct model *m)
+{
+    int i = (int)rng_below(&m->rng, (uint32_t)m->n_holds);
+    struct resources r = {.amount = {[RES_GPUS] = m->hold_gpus[i]}};
+
+    cluster_release(&m->cluster, m->hold_ix[i], &r);
+    m->n_holds--;
+    m->hold_gpus[i] = m->hold_gpus[m->n_holds];
+    m->hold_node[i] = m->hold_node[m->n_holds];
+    m->hold_ix[i] = m->hold_ix[m->n_holds];
+}
+
+static void step(struct model *m)
+{
+    char name[8];
+
+    switch (rng_below(&m->rng, 6)) {
+    case 0:
+        see_node(m, (int)rng_below(&m->rng, NODES));
+        break;
+    case 1:
+        if (rng_one_in(&m->rng, 3))
+            cluster_node_gone(&m->cluster, node_name(name, (int)rng_below(&m->rng, NODES)));
+        break;
+    case 2:
+        see_pod(m, (int)rng_below(&m->rng, PODS));
+        break;
+    case 3:
+        lose_pod(m, (int)rng_below(&m->rng, PODS));
+        break;
+    case 4:
+        if (m->n_holds < HOLDS)
+            hold(m);
+        break;
+    default:
+        if (m->n_holds > 0)
+            release(m);
+    }
+}
+
+static int64_t used_of(const struct model *m, int node)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < PODS; i++)
+        sum += m->pod_node[i] == node ? m->pod_gpus[i] : 0;
+    for (int i = 0; i < m->n_holds; i++)
+        sum += m->hold_node[i] == node ? m->hold_gpus[i] : 0;
+    return sum;
+}
+
+static bool is_inside(const struct topology *t, const struct node *n, const struct domain *d)
+{
+    for (uint32_t ix = n->domain[d->hierarchy]; ix != IX_NONE; ix = t->domains.v[ix]->parent)
+        if (ix == d->ix)
+            return true;
+    return false;
+}
+
+/* The histogram of a domain (NULL: of all) for a model, from scratch. */
+static void recount(const struct model *m, const struct domain *d, uint8_t model,
+                    struct free_histogram *ret)
+{
+    *ret = (struct free_histogram){0};
+    for (size_t i = 0; i < m->cluster.nodes.n; i++) {
+        const struct node *n = m->cluster.nodes.v[i];
+
+        if (!n || !n->is_usable || n->model != model ||
+            (d && !is_inside(&m->cluster.topology, n, d)))
+            continue;
+        ret->nodes++;
+        ret->free_gpus += (uint64_t)node_free_gpus(n);
+        ret->count[node_free_gpus(n)]++;
+    }
+}
+
+static bool agrees(const struct model *m, const struct domain *d,
+                   struct free_histogram *const by_model[MODELS_MAX])
+{
+    static const struct free_histogram nothing;
+    struct free_histogram want;
+
+    for (uint8_t k = 0; k < MODELS_MAX; k++) {
+        recount(m, d, k, &want);
+        if (memcmp(&want, by_model[k] ? by_model[k] : &nothing, sizeof(want)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static const char *check(const struct model *m)
+{
+    const struct topology *t = &m->cluster.topology;
+
+    for (int i = 0; i < NODES + 2; i++) {
+        char name[8];
+        const struct node *n = cluster_find(&m->cluster, node_name(name, i));
+
+        if ((n ? n->used.amount[RES_GPUS] : 0) != used_of(m, i))
+            return "used GPUs of a node";
+    }
+    if (!agrees(m, NULL, t->all))
+        return "the histogram of the cluster";
+    for (size_t i = 0; i < t->domains.n; i++)
+        if (t->domains.v[i] && !agrees(m, t->domains.v[i], t->domains.v[i]->by_model))
+            return "the histogram of a domain";
+    for (size_t i = 1; i < m->cluster.by_name.n; i++)
+        if (strcmp(m->cluster.nodes.v[m->cluster.by_name.v[i - 1]]->name,
+                   m->cluster.nodes.v[m->cluster.by_name.v[i]]->name) >= 0)
+            return "the order of names";
+    return NULL;
+}
+
+static void tables_equal_a_recount_after_every_step(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct model m = {.rng = {seed}};
+
+        for (int i = 0; i < PODS; i++)
+            m.pod_node[i] = -1;
+        site_settings_init(&m.settings);
+        cluster_init(&m.cluster, &m.settings);
+        for (int i = 0; i < STEPS; i++) {
+            const char *broken;
+
+            step(&m);
+            broken = check(&m);
+            if (broken)
+                fail_msg("seed %llu step %d: %s", (unsigned long long)seed, i, broken);
+        }
+        cluster_fini(&m.cluster);
+        site_settings_fini(&m.settings);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_equal_a_recount_after_every_step),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
