@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "print_job.h"
+#include "spec_diff.h"
 #include "spec_doc.h"
 #include "spec_pack.h"
 #include "spec_yaml.h"
@@ -192,6 +193,32 @@ static void print_documents(struct submit *s)
     cli_print(d, s->format);
 }
 
+/* The daemon names the job that has the key: show in what its spec differs. */
+static void show_conflict(struct submit *s, struct queued_client *c, size_t i, const char *text)
+{
+    static const char id_digits[] = "0123456789abcdefghijklmnopqrstuv";
+    const char *id = strstr(text, " job ");
+    char job[QUEUED_ID_MAX];
+    Queued__V1__JobSpec *m = NULL;
+    struct queued_jobs *stored = NULL;
+    char *old_text, *new_text;
+
+    if (!id || strspn(id + 5, id_digits) != sizeof(job) - 1)
+        return;
+    (void)str_copy(job, sizeof(job), id + 5); /* cut behind the id */
+    if (spec_pack(&m, s->specs.v[i], &s->arena, NULL) || queued_get(c, job, &stored, NULL))
+        return;
+    if (stored->v[0].spec) {
+        old_text = queued_spec_text(stored->v[0].spec, QUEUED_YAML);
+        new_text =
+            queued_spec_text((const struct queued_stored_spec *)(const void *)m, QUEUED_YAML);
+        spec_diff(old_text, new_text);
+        free(old_text);
+        free(new_text);
+    }
+    queued_jobs_free(stored);
+}
+
 static int send_one(struct submit *s, struct queued_client *c, size_t i)
 {
     struct queued_submit_options o = {.is_dry_run = s->dry_run != NULL,
@@ -202,6 +229,8 @@ static int send_one(struct submit *s, struct queued_client *c, size_t i)
     if (queued_submit(c, s->specs.v[i], &o, &j, &e)) {
         int code = cli_error(&e);
 
+        if (e.code == QUEUED_CONFLICT)
+            show_conflict(s, c, i, e.text);
         if (i > 0)
             cli_note("%zu of %zu jobs were submitted before", i, s->specs.n);
         return code;
