@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_state.c - what each event makes of a job: submission, placement, undo, ends, restart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/invariant.h"
+#include "core/state.h"
+
+#include "../fake/fake_core.h"
+
+static int set_up(void **state)
+{
+    struct core *c = test_calloc(1, sizeof(*c));
+
+    core_init(c);
+    core_nodes(c, 4);
+    core_up(c);
+    *state = c;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct core *c = *state;
+    struct err err = {0};
+    int rc = state_check(c->state, &err);
+
+    core_fini(c);
+    test_free(c);
+    if (rc)
+        print_error("%s\n", err.text);
+    return rc;
+}
+
+static int64_t free_gpus(const struct core *c)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < c->state->cluster.nodes.n; i++)
+        sum += node_free_gpus(c->state->cluster.nodes.v[i]);
+    return sum;
+}
+
+/* A gang of two whole nodes, placed. */
+static struct job *placed(struct core *c)
+{
+    struct answer a = core_submit(c, site_spec("job", 2, 8));
+
+    assert_int_equal(a.code, ERR_OK);
+    assert_int_equal(core_cycle(c), 1);
+    return core_job(c, a);
+}
+
+static struct job *running(struct core *c)
+{
+    struct job *j = placed(c);
+
+    core_see_all(c, j->id, POD_RUNNING);
+    assert_int_equal(j->state, JOB_RUNNING);
+    return j;
+}
+
+static void a_submission_is_saved_with_its_spec_and_answered(void **state)
+{
+    struct core *c = *state;
+    struct answer a = core_submit(c, site_spec("job", 2, 8));
+    struct job *j = core_job(c, a);
+
+    assert_int_equal(a.code, ERR_OK);
+    assert_int_equal(j->state, JOB_PENDING);
+    assert_int_equal(core_count(c, EFFECT_SAVE_JOB), 1);
+    assert_int_equal(core_count(c, EFFECT_SAVE_SPEC), 1);
+    assert_int_equal(core_count(c, EFFECT_SAVE_REQUEST), 1);
+    assert_int_equal(core_count(c, EFFECT_SAVE_EVENT), 1);
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 0);
+    assert_memory_equal(j->name, "job-", 4);
+}
+
+static void one_gang_is_placed_and_undone(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c);
+
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
+    assert_int_equal(free_gpus(c), 16);
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 16);
+
+    core_refuse(c, j, 1, REFUSAL_BIND);
+    assert_int_equal(j->state, JOB_STOPPING);
+    assert_int_equal(core_count(c, EFFECT_GANG_STOP), 1);
+    assert_int_equal(free_gpus(c), 16); /* held until the pods are gone */
+    core_gone_all(c, j->id);
+    assert_int_equal(j->state, JOB_PENDING);
+    assert_int_equal(free_gpus(c), 32);
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 0);
+    assert_null(j->members);
+}
+
+static void an_undone_gang_backs_off_and_avoids_what_refused(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c);
+    uint32_t refused = j->members[1].node_ix;
+
+    core_refuse(c, j, 1, REFUSAL_BIND);
+    core_gone_all(c, j->id);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, 2 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->attempt, 2);
+    for (uint32_t i = 0; i < j->n_members; i++)
+        assert_int_not_equal(j->members[i].node_ix, refused);
+}
+
+static void a_gang_runs_when_all_its_members_do_and_succeeds_when_all_have(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c);
+
+    core_see(c, j, 0, POD_PENDING, -1);
+    assert_int_equal(j->state, JOB_BINDING);
+    core_see(c, j, 1, POD_PENDING, -1);
+    assert_int_equal(j->state, JOB_STARTING);
+    core_see(c, j, 0, POD_RUNNING, -1);
+    assert_int_equal(j->state, JOB_STARTING);
+    core_see(c, j, 1, POD_RUNNING, -1);
+    assert_int_equal(j->state, JOB_RUNNING);
+    core_see(c, j, 0, POD_SUCCEEDED, 0);
+    assert_int_equal(j->state, JOB_RUNNING);
+    assert_int_equal(free_gpus(c), 24); /* a finished member holds nothing */
+    core_see(c, j, 1, POD_SUCCEEDED, 0);
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_SUCCEEDED);
+    assert_int_equal(j->exit_code, 0);
+    assert_int_equal(core_count(c, EFFECT_SAVE_ATTEMPT), 1);
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 0);
+}
+
+static void a_failed_member_restarts_the_gang_until_no_restart_is_left(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 2, 8);
+    struct job *j;
+
+    s->max_restarts = 1;
+    j = core_job(c, core_submit(c, s));
+    core_cycle(c);
+    core_see_all(c, j->id, POD_RUNNING);
+    core_see(c, j, 0, POD_FAILED, 3);
+    assert_int_equal(j->state, JOB_RESTARTING);
+    core_gone_all(c, j->id);
+    assert_int_equal(j->state, JOB_PENDING);
+    core_pass(c, 60 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 1);
+    core_see_all(c, j->id, POD_RUNNING);
+    core_see(c, j, 1, POD_FAILED, 4);
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_gone_all(c, j->id);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_FAILED);
+    assert_int_equal(j->exit_code, 4);
+}
+
+static void a_gang_that_does_not_start_in_time_is_requeued(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c);
+
+    core_see(c, j, 0, POD_RUNNING, -1);
+    core_pass(c, j->start_timeout_us - 1);
+    assert_int_equal(j->state, JOB_BINDING);
+    core_pass(c, 1);
+    assert_int_equal(j->state, JOB_STOPPING);
+    assert_string_equal(j->reason.code, "StartTimeout");
+    core_gone_all(c, j->id);
+    assert_int_equal(j->state, JOB_PENDING);
+}
+
+static void max_runtime_counts_from_running(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c);
+
+    core_pass(c, 60 * USEC_PER_SEC);
+    core_see_all(c, j->id, POD_RUNNING);
+    core_pass(c, j->max_runtime_us - 1);
+    assert_int_equal(j->state, JOB_RUNNING);
+    core_pass(c, 1);
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_gone_all(c, j->id);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_TIMED_OUT);
+}
+
+static void a_cancel_ends_a_job_in_every_state(void **state)
+{
+    struct core *c = *state;
+    struct job *pending = core_job(c, core_submit(c, site_spec("waits", 9, 8)));
+    struct job *j = running(c);
+
+    assert_int_equal(core_cancel(c, pending->id).code, ERR_OK);
+    assert_int_equal(pending->state, JOB_CANCELLED);
+    assert_int_equal(core_cancel(c, j->id).code, ERR_OK);
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_gone_all(c, j->id);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_CANCELLED);
+    assert_true(core_cancel(c, j->id).is_again);
+    assert_int_equal(core_cancel(c, (struct job_id){7}).code, ERR_NOT_FOUND);
+}
+
+static void pods_refused_for_good_end_the_job_as_rejected(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c);
+
+    core_refuse(c, j, 0, REFUSAL_REJECTED);
+    core_gone_all(c, j->id);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_REJECTED);
+}
+
+static void the_same_request_gets_the_same_job(void **state)
+{
+    struct core *c = *state;
+    struct answer first = core_submit(c, site_spec("job", 2, 8)), again;
+
+    c->n_requests--;
+    again = core_submit(c, site_spec("job", 2, 8));
+    assert_int_equal(again.code, ERR_OK);
+    assert_int_equal(again.job.v, first.job.v);
+    assert_int_equal(c->state->by_id.n, 1);
+}
+
+static struct spec *keyed(uint32_t replicas)
+{
+    struct spec *s = site_spec("job", replicas, 8);
+
+    s->submit_key = "nightly";
+    return s;
+}
+
+static void a_submit_key_means_one_job_and_one_spec(void **state)
+{
+    struct core *c = *state;
+    struct answer first = core_submit(c, keyed(2)), again = core_submit(c, keyed(2));
+    struct answer other = core_submit(c, keyed(3));
+
+    assert_true(again.is_again);
+    assert_int_equal(again.job.v, first.job.v);
+    assert_int_equal(other.code, ERR_CONFLICT);
+    assert_int_equal(c->state->by_id.n, 1);
+}
+
+static void a_dry_run_stores_nothing(void **state)
+{
+    struct core *c = *state;
+    struct event ev = {.u.submit = {.spec = site_spec("job", 2, 8), .is_dry_run = true}};
+
+    assert_int_equal(core_ask(c, &ev).code, ERR_OK);
+    assert_int_equal(c->state->by_id.n, 0);
+    assert_int_equal(core_count(c, EFFECT_SAVE_JOB), 0);
+}
+
+static void a_full_store_refuses_submissions_and_takes_cancels(void **state)
+{
+    struct core *c = *state;
+    struct answer a = core_submit(c, site_spec("job", 2, 8));
+    struct event low = {.kind = EV_STORE_LOW, .u.is_low = true};
+
+    (void)core_apply(c, &low);
+    assert_int_equal(core_submit(c, site_spec("job", 2, 8)).code, ERR_EXHAUSTED);
+    assert_int_equal(core_cancel(c, a.job).code, ERR_OK);
+}
+
+static void a_late_answer_of_an_attempt_that_is_over_changes_nothing(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c);
+    struct job late;
+
+    late = *j;
+    core_refuse(c, j, 0, REFUSAL_TRY_LATER);
+    core_gone_all(c, j->id);
+    core_pass(c, 10 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 1);
+    core_refuse(c, &late, 0, REFUSAL_REJECTED);
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_int_equal(j->attempt, 2);
+}
+
+static void members_of_a_lost_node_move_on_and_stay_charged_to_it(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running(c);
+    const struct node *n = cluster_node(&c->state->cluster, j->members[0].node_ix);
+    struct node_fact *f = site_node(&c->settings, n->name, "b0", "r0", SITE_H100, 8);
+
+    f->is_ready = false;
+    core_node(c, f);
+    for (int i = 0; i < 32 && j->state == JOB_RUNNING; i++)
+        core_pass(c, 10 * USEC_PER_SEC);
+    assert_int_equal(j->state, JOB_RESTARTING);
+    assert_int_equal(n->used.amount[RES_GPUS], 8);
+    assert_int_equal(n->n_gangs, 0);
+    assert_int_equal(core_count(c, EFFECT_POD_DELETE), 1);
+}
+
+static void a_finished_job_is_forgotten_after_its_time(void **state)
+{
+    struct core *c = *state;
+    struct answer a = core_submit(c, site_spec("job", 9, 8));
+
+    (void)core_cancel(c, a.job);
+    core_pass(c, INT64_C(72) * 3600 * USEC_PER_SEC - 1);
+    assert_non_null(core_job(c, a));
+    core_pass(c, 1);
+    assert_null(core_job(c, a));
+    assert_int_equal(core_count(c, EFFECT_DROP_JOB), 1);
+    assert_null(c->state->demands);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_submission_is_saved_with_its_spec_and_answered),
+        TEST(one_gang_is_placed_and_undone),
+        TEST(an_undone_gang_backs_off_and_avoids_what_refused),
+        TEST(a_gang_runs_when_all_its_members_do_and_succeeds_when_all_have),
+        TEST(a_failed_member_restarts_the_gang_until_no_restart_is_left),
+        TEST(a_gang_that_does_not_start_in_time_is_requeued),
+        TEST(max_runtime_counts_from_running),
+        TEST(a_cancel_ends_a_job_in_every_state),
+        TEST(pods_refused_for_good_end_the_job_as_rejected),
+        TEST(the_same_request_gets_the_same_job),
+        TEST(a_submit_key_means_one_job_and_one_spec),
+        TEST(a_dry_run_stores_nothing),
+        TEST(a_full_store_refuses_submissions_and_takes_cancels),
+        TEST(a_late_answer_of_an_attempt_that_is_over_changes_nothing),
+        TEST(members_of_a_lost_node_move_on_and_stay_charged_to_it),
+        TEST(a_finished_job_is_forgotten_after_its_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
