@@ -22,32 +22,44 @@ static const char *next_line(const char *line)
     return *line ? line + 1 : line;
 }
 
-/* Does text have a line that begins with these len bytes (is_whole: and is no longer)? */
-static bool has_line(const char *text, const char *line, size_t len, bool is_whole)
+static bool has_line(const char *text, const char *line)
 {
+    size_t len = strcspn(line, "\n");
+
     for (const char *p = text; *p; p = next_line(p)) {
         const char *mine = content(p);
 
-        if (strncmp(mine, line, len) == 0 && (!is_whole || mine[len] == '\n' || mine[len] == '\0'))
+        if (strcspn(mine, "\n") == len && strncmp(mine, line, len) == 0)
             return true;
     }
     return false;
 }
 
-static void show_missing(const char *from, const char *in, char sign)
+/* Has wanted a line with the key of this one that stored has not? */
+static bool is_replaced(const char *wanted, const char *stored, const char *line)
 {
-    for (const char *p = from; *p; p = next_line(p)) {
-        const char *line = content(p);
-        size_t len = strcspn(line, "\n"), key = strcspn(line, ":\n") + 1;
-        bool is_filled_in = sign == '-' && !has_line(in, line, key < len ? key : len, false);
+    size_t key = strcspn(line, ":\n");
 
-        if (!has_line(in, line, len, true) && !is_filled_in)
-            (void)fprintf(stderr, "%c %.*s\n", sign, (int)len, line);
+    for (const char *p = wanted; *p; p = next_line(p)) {
+        const char *mine = content(p);
+
+        if (strcspn(mine, ":\n") == key && strncmp(mine, line, key) == 0 && !has_line(stored, mine))
+            return true;
     }
+    return false;
+}
+
+static void show(char sign, const char *line)
+{
+    (void)fprintf(stderr, "%c %.*s\n", sign, (int)strcspn(line, "\n"), line);
 }
 
 void spec_diff(const char *stored, const char *wanted)
 {
-    show_missing(stored, wanted, '-');
-    show_missing(wanted, stored, '+');
+    for (const char *p = stored; *p; p = next_line(p))
+        if (!has_line(wanted, content(p)) && is_replaced(wanted, stored, content(p)))
+            show('-', content(p));
+    for (const char *p = wanted; *p; p = next_line(p))
+        if (!has_line(stored, content(p)))
+            show('+', content(p));
 }
