@@ -133,8 +133,8 @@ static int read_meta(const char *p, size_t len, struct json_page *page, struct e
     return rc;
 }
 
-static int cut_items(struct scan *s, bool (*item)(void *ctx, const char *p, size_t len), void *ctx,
-                     struct json_page *page, struct err *err)
+static int cut_items(struct scan *s, const struct json_sink *sink, struct json_page *page,
+                     struct err *err)
 {
     if (!take(s, '['))
         return take(s, 'n') ? (s->p--, skip_value(s), 0) /* null: a list without items */
@@ -148,7 +148,7 @@ static int cut_items(struct scan *s, bool (*item)(void *ctx, const char *p, size
         begin = s->p;
         if (!skip_value(s))
             return err_set(err, ERR_INVALID, "the list breaks off inside an item");
-        if (!item(ctx, begin, (size_t)(s->p - begin)))
+        if (!sink->item(sink->ctx, begin, (size_t)(s->p - begin)))
             return err_set(err, ERR_INVALID, "item %zu of the list is not JSON", page->n);
         page->n++;
     } while (take(s, ','));
@@ -156,8 +156,8 @@ static int cut_items(struct scan *s, bool (*item)(void *ctx, const char *p, size
 }
 
 /* One key of the top level with its value. */
-static int cut_member(struct scan *s, bool (*item)(void *ctx, const char *p, size_t len), void *ctx,
-                      struct json_page *page, struct err *err)
+static int cut_member(struct scan *s, const struct json_sink *sink, struct json_page *page,
+                      struct err *err)
 {
     const char *key, *value;
     size_t key_len;
@@ -170,7 +170,7 @@ static int cut_member(struct scan *s, bool (*item)(void *ctx, const char *p, siz
     if (!take(s, ':'))
         return err_set(err, ERR_INVALID, "the list breaks off after a key");
     if (key_len == 7 && !memcmp(key, "\"items\"", 7))
-        return cut_items(s, item, ctx, page, err);
+        return cut_items(s, sink, page, err);
     skip_blanks(s);
     value = s->p;
     if (!skip_value(s))
@@ -180,8 +180,7 @@ static int cut_member(struct scan *s, bool (*item)(void *ctx, const char *p, siz
     return 0;
 }
 
-int json_page_split(const char *text, size_t len,
-                    bool (*item)(void *ctx, const char *p, size_t len), void *ctx,
+int json_page_split(const char *text, size_t len, const struct json_sink *sink,
                     struct json_page *ret, struct err *err)
 {
     struct scan s = {.p = text, .end = text + len};
@@ -191,7 +190,7 @@ int json_page_split(const char *text, size_t len,
     if (!take(&s, '{'))
         rc = err_set(err, ERR_INVALID, "the answer is no list");
     while (!rc) {
-        rc = cut_member(&s, item, ctx, &page, err);
+        rc = cut_member(&s, sink, &page, err);
         if (rc || !take(&s, ','))
             break;
     }

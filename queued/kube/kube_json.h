@@ -32,11 +32,15 @@ struct json_page {
     size_t n;   /* items */
 };
 
-/* Cut a list document into its items and call item for each (its text, not NUL-terminated).
- * -1 INVALID when the document is not complete or no list, or item answers false; items that came
- * before that were handed over. */
-int json_page_split(const char *text, size_t len,
-                    bool (*item)(void *ctx, const char *p, size_t len), void *ctx,
+/* Who takes the items of a page (text, not NUL-terminated); false: the item is no good. */
+struct json_sink {
+    bool (*item)(void *ctx, const char *p, size_t len);
+    void *ctx;
+};
+
+/* Cut a list document into its items. -1 INVALID when the document is not complete or no list, or
+ * the sink answers false; items that came before that were handed over. */
+int json_page_split(const char *text, size_t len, const struct json_sink *sink,
                     struct json_page *ret, struct err *err);
 
 /* Lines of a stream that comes in pieces of any size. Zeroed is empty. */

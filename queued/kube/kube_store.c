@@ -190,7 +190,9 @@ static bool take_item(void *ctx, const char *p, size_t len)
 int kube_store_list_page(struct kube_store *s, const char *text, size_t len, struct json_page *ret,
                          struct err *err)
 {
-    return json_page_split(text, len, take_item, s, ret, err);
+    struct json_sink sink = {.item = take_item, .ctx = s};
+
+    return json_page_split(text, len, &sink, ret, err);
 }
 
 void kube_store_list_end(struct kube_store *s)

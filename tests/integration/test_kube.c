@@ -76,7 +76,7 @@ static void a_list_that_breaks_off_is_made_again(void **state)
 static void a_gang_starts_runs_ends_and_is_taken_away(void **state)
 {
     struct world *w = world_ready(NULL);
-    struct team *t = team_create(7, "300ms");
+    struct team *t = team_create(7, "3s");
     cJSON *service;
 
     (void)state;
@@ -113,21 +113,27 @@ static void running_pods_end_within_their_grace(void **state)
 static void every_fault_of_a_start_ends_in_one_bound_pod_each(void **state)
 {
     static const char *const rules[] = {
-        "[{\"action\":\"lose\",\"verb\":\"create\",\"count\":3}]",
+        "[{\"action\":\"lose\",\"verb\":\"create\",\"resource\":\"services\",\"count\":1}]",
+        "[{\"action\":\"lose\",\"verb\":\"create\",\"resource\":\"pods\",\"count\":3}]",
         "[{\"action\":\"lose\",\"verb\":\"bind\",\"count\":3}]",
         "[{\"action\":\"lose\",\"verb\":\"get\",\"count\":1},"
         "{\"action\":\"lose\",\"verb\":\"create\",\"count\":1}]",
-        "[{\"action\":\"status\",\"verb\":\"create\",\"code\":503,\"retryAfter\":1,\"count\":3}]",
+        "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"code\":503,"
+        "\"retryAfter\":1,\"count\":3}]",
         "[{\"action\":\"status\",\"verb\":\"bind\",\"code\":503,\"count\":3}]",
-        "[{\"action\":\"status\",\"verb\":\"create\",\"code\":429,\"text\":true,\"count\":2}]",
+        "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"code\":429,\"text\":"
+        "true,\"count\":2}]",
         "[{\"action\":\"status\",\"verb\":\"bind\",\"code\":409,\"reason\":\"Conflict\",\"count\":"
         "2}]",
-        "[{\"action\":\"status\",\"verb\":\"create\",\"code\":500,\"reason\":\"ServerTimeout\","
+        "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"code\":500,\"reason\":"
+        "\"ServerTimeout\","
         "\"count\":2}]",
-        "[{\"action\":\"status\",\"verb\":\"create\",\"code\":409,\"reason\":\"AlreadyExists\","
+        "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"code\":409,\"reason\":"
+        "\"AlreadyExists\","
         "\"count\":2}]",
         "[{\"action\":\"delay\",\"verb\":\"create\",\"ms\":300,\"count\":9}]",
-        "[{\"action\":\"cut\",\"verb\":\"create\",\"bytes\":100,\"count\":2}]",
+        "[{\"action\":\"cut\",\"verb\":\"create\",\"resource\":\"pods\",\"bytes\":100,\"count\":2}"
+        "]",
     };
     struct world *w = world_ready(NULL);
 
@@ -393,20 +399,19 @@ static void news_arrive_after_any_trouble_of_a_watch(void **state)
          "2}]",
          "/_standin/drop-watches"},
     };
-    struct world *w = world_ready(&short_times);
-
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world *w = world_ready(&short_times);
         char node[16];
 
         (void)snprintf(node, sizeof(node), "node-%03zu", i % 8);
         faults(w, rows[i].rules);
         if (rows[i].control)
             cJSON_Delete(ask(w, "POST", rows[i].control, "{}"));
-        cordon(w, node, i < 8);
-        world_until(w, shows(w, node, i < 8));
+        cordon(w, node, true);
+        world_until(w, shows(w, node, true));
+        world_destroy(w);
     }
-    world_destroy(w);
 }
 
 static void an_expired_version_leads_to_a_new_list(void **state)

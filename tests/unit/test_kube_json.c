@@ -31,9 +31,11 @@ static bool take(void *ctx, const char *p, size_t len)
 
 static int split(const char *text, struct items *items, struct json_page *page)
 {
+    struct json_sink sink = {.item = take, .ctx = items};
+
     *items = (struct items){0};
     *page = (struct json_page){0};
-    return json_page_split(text, strlen(text), take, items, page, NULL);
+    return json_page_split(text, strlen(text), &sink, page, NULL);
 }
 
 static void items_are_cut_at_their_own_brackets(void **state)
