@@ -108,7 +108,9 @@ static bool say_limit(const struct state *s, const struct job *j, struct explain
             uint32_t m = role->n_models ? role->models[i] : i;
             uint32_t full = IX_NONE;
 
-            if (m >= s->settings->n_models)
+            /* a gang that takes any model is tried on those that the cluster has */
+            if (m >= s->settings->n_models ||
+                (role->n_models == 0 && s->cluster.model_gpus[m] == 0))
                 continue;
             fits = ever ? tenant_could_admit(&s->tenants, j->tenant_ix, m, j->demand->gpus, &full)
                         : tenant_admits(&s->tenants, j->tenant_ix, m, j->demand->gpus, &full);

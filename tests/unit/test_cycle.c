@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cycle.c - which gang is decided next, and which sleep. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/cycle.h"
+#include "core/invariant.h"
+
+#include "../fake/fake_core.h"
+
+static int set_up(void **state)
+{
+    struct core *c = test_calloc(1, sizeof(*c));
+
+    core_init(c);
+    core_nodes(c, 4);
+    core_up(c);
+    *state = c;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct core *c = *state;
+    struct err err = {0};
+    int rc = state_check(c->state, &err);
+
+    core_fini(c);
+    test_free(c);
+    if (rc)
+        print_error("%s\n", err.text);
+    return rc;
+}
+
+static struct job *submit(struct core *c, uint32_t replicas, uint32_t gpus)
+{
+    core_pass(c, USEC_PER_SEC);
+    return core_job(c, core_submit(c, site_spec("job", replicas, gpus)));
+}
+
+static struct job *submit_as(struct core *c, const char *tenant, int32_t priority)
+{
+    struct spec *s = site_spec("job", 2, 8);
+
+    core_pass(c, USEC_PER_SEC);
+    s->tenant = tenant;
+    s->priority = priority;
+    return core_job(c, core_submit(c, s));
+}
+
+static void end(struct core *c, struct job *j)
+{
+    core_see_all(c, j->id, POD_SUCCEEDED);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_SUCCEEDED);
+}
+
+static void two_gangs_that_each_half_fit_never_leave_a_partial_one(void **state)
+{
+    struct core *c = *state;
+    struct job *a = submit(c, 3, 8), *b = submit(c, 3, 8);
+
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(a->state, JOB_BINDING);
+    assert_int_equal(b->state, JOB_PENDING);
+    assert_null(b->members);
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 24);
+    end(c, a);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(b->state, JOB_BINDING);
+    assert_int_equal(b->n_members, 3);
+}
+
+static void a_gang_of_another_model_is_not_blocked(void **state)
+{
+    struct core *c = *state;
+    struct job *big = submit(c, 5, 8), *other;
+    struct spec *s = site_spec("other", 1, 8);
+    const char *model = "H200";
+
+    core_node(c, site_node(&c->settings, "h200", "b0", "r0", SITE_H200, 8));
+    s->roles[0].gpu_models = (struct spec_strings){&model, 1};
+    other = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(big->state, JOB_PENDING);
+    assert_int_equal(other->state, JOB_BINDING);
+}
+
+static void one_cycle_starts_all_that_fits(void **state)
+{
+    struct core *c = *state;
+
+    for (int i = 0; i < 40; i++)
+        (void)submit(c, 1, 1);
+    assert_int_equal(core_cycle(c), 32);
+    assert_int_equal(core_cycle(c), 0);
+}
+
+static void nothing_is_decided_before_the_lists_are_complete_or_without_the_api(void **state)
+{
+    struct core *c = *state;
+    struct event down = {.kind = EV_CLUSTER};
+    struct job *j = submit(c, 1, 1);
+
+    (void)core_apply(c, &down);
+    assert_int_equal(core_cycle(c), 0);
+    core_up(c);
+    c->state->is_synced = false;
+    assert_int_equal(core_cycle(c), 0);
+    core_up(c);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+}
+
+static void equal_gangs_are_judged_once(void **state)
+{
+    struct core *c = *state;
+
+    for (int i = 0; i < 50; i++)
+        (void)submit(c, 5, 8);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(c->state->n_evaluations, 1);
+}
+
+static void a_sleeping_gang_is_not_looked_at_until_something_was_freed(void **state)
+{
+    struct core *c = *state;
+    struct job *first = submit(c, 4, 8), *waits = submit(c, 4, 8);
+    uint64_t n;
+
+    assert_int_equal(core_cycle(c), 1);
+    n = c->state->n_evaluations;
+    core_pass(c, 60 * USEC_PER_SEC);
+    core_see_all(c, first->id, POD_RUNNING);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(c->state->n_evaluations, n);
+    end(c, first);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(waits->state, JOB_BINDING);
+}
+
+static void a_new_node_wakes_who_waits_for_it(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submit(c, 5, 8);
+
+    assert_int_equal(core_cycle(c), 0);
+    core_node(c, site_node(&c->settings, "n9", "b9", "r9", SITE_H100, 8));
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+}
+
+static void inside_a_tenant_priority_goes_before_age(void **state)
+{
+    struct core *c = *state;
+    struct job *all = submit(c, 4, 8), *old, *young, *important;
+
+    core_cycle(c);
+    old = submit_as(c, "t", 500);
+    young = submit_as(c, "t", 500);
+    important = submit_as(c, "t", 900);
+    end(c, all);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(important->state, JOB_BINDING);
+    assert_int_equal(old->state, JOB_BINDING);
+    assert_int_equal(young->state, JOB_PENDING);
+}
+
+static void a_requeued_gang_keeps_its_age(void **state)
+{
+    struct core *c = *state;
+    struct job *old = submit(c, 4, 8), *young;
+
+    core_cycle(c);
+    young = submit(c, 4, 8);
+    core_refuse(c, old, 0, REFUSAL_TRY_LATER);
+    core_pass(c, 60 * USEC_PER_SEC); /* its back-off is over when its pods are gone */
+    core_gone_all(c, old->id);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(old->state, JOB_BINDING);
+    assert_int_equal(young->state, JOB_PENDING);
+}
+
+static void a_gang_that_backs_off_does_not_delay_others(void **state)
+{
+    struct core *c = *state;
+    struct job *old = submit(c, 4, 8), *young;
+
+    core_cycle(c);
+    young = submit(c, 4, 8);
+    core_refuse(c, old, 0, REFUSAL_TRY_LATER);
+    core_gone_all(c, old->id);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(young->state, JOB_BINDING);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+/* A core with tenants of its own: a (quota 16), a/x, b. */
+static void with_tenants(struct core *c)
+{
+    core_init(c);
+    c->settings.tenants[site_tenant(&c->settings, "a")].quota.gpus[SITE_H100] = 16;
+    (void)site_tenant(&c->settings, "a/x");
+    (void)site_tenant(&c->settings, "b");
+    state_destroy(c->state);
+    c->state = state_create(&c->settings);
+    core_nodes(c, 4);
+    core_up(c);
+}
+
+static void a_tenant_inside_its_quota_goes_first(void **state)
+{
+    struct core c;
+    struct job *b, *a;
+
+    (void)state;
+    with_tenants(&c);
+    b = submit_as(&c, "b", 500);
+    a = submit_as(&c, "a/x", 500);
+    struct event ev;
+    assert_true(cycle_next(c.state, c.now, &ev));
+    assert_int_equal(ev.u.placed.job.v, a->id.v);
+    assert_int_equal(b->state, JOB_PENDING);
+    event_fini(&ev);
+    core_fini(&c);
+}
+
+static void of_two_over_quota_the_smaller_share_goes_first(void **state)
+{
+    struct core c;
+    struct job *first, *second, *b;
+    struct event ev;
+
+    (void)state;
+    with_tenants(&c);
+    first = submit_as(&c, "t", 500);
+    assert_int_equal(core_cycle(&c), 1);
+    second = submit_as(&c, "t", 500);
+    b = submit_as(&c, "b", 500);
+    assert_int_equal(first->state, JOB_BINDING);
+    assert_true(cycle_next(c.state, c.now, &ev));
+    assert_int_equal(ev.u.placed.job.v, b->id.v);
+    assert_int_equal(second->state, JOB_PENDING);
+    event_fini(&ev);
+    core_fini(&c);
+}
+
+static void a_limit_is_never_passed_and_its_release_wakes(void **state)
+{
+    struct core c;
+    struct job *first, *second;
+
+    (void)state;
+    with_tenants(&c);
+    c.settings.tenants[settings_tenant(&c.settings, "a")].limit.gpus[SITE_H100] = 16;
+    first = submit_as(&c, "a", 500);
+    second = submit_as(&c, "a/x", 500);
+    assert_int_equal(core_cycle(&c), 1);
+    assert_int_equal(first->state == JOB_BINDING, second->state == JOB_PENDING);
+    end(&c, first->state == JOB_BINDING ? first : second);
+    assert_int_equal(core_cycle(&c), 1);
+    core_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(two_gangs_that_each_half_fit_never_leave_a_partial_one),
+        TEST(a_gang_of_another_model_is_not_blocked),
+        TEST(one_cycle_starts_all_that_fits),
+        TEST(nothing_is_decided_before_the_lists_are_complete_or_without_the_api),
+        TEST(equal_gangs_are_judged_once),
+        TEST(a_sleeping_gang_is_not_looked_at_until_something_was_freed),
+        TEST(a_new_node_wakes_who_waits_for_it),
+        TEST(inside_a_tenant_priority_goes_before_age),
+        TEST(a_requeued_gang_keeps_its_age),
+        TEST(a_gang_that_backs_off_does_not_delay_others),
+        cmocka_unit_test(a_tenant_inside_its_quota_goes_first),
+        cmocka_unit_test(of_two_over_quota_the_smaller_share_goes_first),
+        cmocka_unit_test(a_limit_is_never_passed_and_its_release_wakes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_explain.c - the one reason why a job waits, with numbers and a next step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/explain.h"
+
+#include "../fake/fake_core.h"
+
+static int set_up(void **state)
+{
+    struct core *c = test_calloc(1, sizeof(*c));
+
+    core_init(c);
+    core_nodes(c, 4);
+    core_up(c);
+    *state = c;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct core *c = *state;
+
+    core_fini(c);
+    test_free(c);
+    return 0;
+}
+
+static int64_t number(const struct explain *x, const char *name)
+{
+    for (uint32_t i = 0; i < x->n_numbers; i++)
+        if (strcmp(x->numbers[i].name, name) == 0)
+            return x->numbers[i].value;
+    return -1;
+}
+
+/* Submit, cycle, and expect this reason. */
+static struct explain why(struct core *c, struct spec *spec, const char *code)
+{
+    struct job *j = core_job(c, core_submit(c, spec));
+    struct explain x;
+
+    core_cycle(c);
+    core_forget(c);
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, code);
+    assert_true(x.text[0]);
+    return x;
+}
+
+static void hold(struct core *c, const char *node, int64_t gpus)
+{
+    struct event ev = {.kind = EV_POD_SEEN, .u.pod = site_pod(node, node, gpus)};
+
+    (void)core_apply(c, &ev);
+}
+
+static void the_api_server_comes_before_all_else(void **state)
+{
+    struct core *c = *state;
+    struct event down = {.kind = EV_CLUSTER, .u.cluster.text = "connection refused"};
+    struct explain x;
+
+    (void)core_apply(c, &down);
+    x = why(c, site_spec("job", 99, 8), "ClusterUnreachable");
+    assert_non_null(strstr(x.text, "connection refused"));
+}
+
+static void a_job_bigger_than_the_cluster_says_no_such_hardware(void **state)
+{
+    struct core *c = *state;
+    struct explain x = why(c, site_spec("job", 5, 8), "NoSuchHardware");
+
+    assert_true(x.next_step[0]);
+    assert_int_equal(number(&x, "nodes"), 4);
+}
+
+static void a_selector_that_matches_nothing_is_named(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 1, 8);
+    struct spec_pair block = {"gang.queued/block", "nowhere"};
+
+    s->roles[0].node_selector = (struct spec_pairs){&block, 1};
+    assert_non_null(strstr(why(c, s, "SelectorMismatch").text, "gang.queued/block"));
+}
+
+static void a_taint_on_all_nodes_is_named(void **state)
+{
+    struct core *c = *state;
+    const char *names[] = {"n0", "n1", "n2", "n3"};
+
+    for (int i = 0; i < 4; i++) {
+        struct node_fact *f = site_node(&c->settings, names[i], "b0", "r0", SITE_H100, 8);
+
+        site_node_taint(f, "dedicated");
+        core_node(c, f);
+    }
+    assert_non_null(strstr(why(c, site_spec("job", 1, 8), "UntoleratedTaint").text, "dedicated"));
+}
+
+static void nodes_that_are_not_healthy_are_the_reason_when_they_would_help(void **state)
+{
+    struct core *c = *state;
+    struct node_fact *f = site_node(&c->settings, "n0", "b0", "r0", SITE_H100, 8);
+    struct explain x;
+
+    f->is_ready = false;
+    core_node(c, f);
+    x = why(c, site_spec("job", 4, 8), "NodesUnhealthy");
+    assert_int_equal(number(&x, "unhealthy_nodes"), 1);
+}
+
+static void too_few_free_gpus_are_counted(void **state)
+{
+    struct core *c = *state;
+    struct explain x;
+
+    hold(c, "n0", 8);
+    hold(c, "n1", 3);
+    x = why(c, site_spec("job", 3, 8), "InsufficientGpus");
+    assert_int_equal(number(&x, "needed_gpus"), 24);
+    assert_int_equal(number(&x, "free_gpus"), 21);
+}
+
+static void enough_gpus_in_pieces_need_whole_nodes(void **state)
+{
+    struct core *c = *state;
+
+    hold(c, "n0", 1);
+    hold(c, "n1", 1);
+    hold(c, "n2", 1);
+    (void)why(c, site_spec("job", 2, 8), "NeedsWholeNodes");
+}
+
+static void enough_nodes_in_several_racks_say_topology(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 3, 8);
+
+    s->topology_required = "rack";
+    assert_int_equal(number(&(struct explain[]){why(c, s, "TopologyUnavailable")}[0],
+                            "best_domain_pods"),
+                     2);
+}
+
+static void another_resource_is_named(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 8, 1);
+
+    s->roles[0].cpu_milli = 90000;
+    hold(c, "n0", 1);
+    (void)core_submit(c, site_spec("small", 4, 1));
+    core_cycle(c);
+    s->roles[0].replicas = 4;
+    s->roles[0].cpu_milli = 95500;
+    assert_non_null(strstr(why(c, s, "InsufficientOther").text, "cpu"));
+}
+
+static void a_limit_that_is_full_now_is_told_from_one_that_is_too_small(void **state)
+{
+    struct core *c = *state;
+    struct explain x;
+
+    c->settings.tenants[0].limit.gpus[SITE_H100] = 16;
+    (void)core_submit(c, site_spec("first", 1, 8));
+    core_cycle(c);
+    x = why(c, site_spec("job", 2, 8), "TenantLimit");
+    assert_int_equal(number(&x, "used_gpus"), 8);
+    assert_int_equal(number(&x, "limit_gpus"), 16);
+    (void)why(c, site_spec("job", 3, 8), "ExceedsTenantLimit");
+}
+
+static void a_gang_that_was_undone_says_back_off(void **state)
+{
+    struct core *c = *state;
+    struct job *j = core_job(c, core_submit(c, site_spec("job", 2, 8)));
+    struct explain x;
+
+    core_cycle(c);
+    core_refuse(c, j, 0, REFUSAL_BIND);
+    core_gone_all(c, j->id);
+    core_forget(c);
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, "BackOff");
+}
+
+static void a_placed_gang_says_what_it_waits_for_and_a_running_one_nothing(void **state)
+{
+    struct core *c = *state;
+    struct job *j = core_job(c, core_submit(c, site_spec("job", 2, 8)));
+    struct explain x;
+
+    core_cycle(c);
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, "WaitingForBind");
+    core_see_all(c, j->id, POD_PENDING);
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, "WaitingForStart");
+    core_see_all(c, j->id, POD_RUNNING);
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, "");
+}
+
+static void positions_count_by_priority_and_age(void **state)
+{
+    struct core *c = *state;
+    struct answer a[3];
+    struct explain x;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        struct spec *s = site_spec("job", 5, 8);
+
+        s->priority = i == 2 ? 900 : 500;
+        core_pass(c, USEC_PER_SEC);
+        a[i] = core_submit(c, s);
+    }
+    core_cycle(c);
+    core_forget(c);
+    explain_job(c->state, core_job(c, a[2]), c->now, &x);
+    assert_int_equal(x.position, 1);
+    explain_job(c->state, core_job(c, a[0]), c->now, &x);
+    assert_int_equal(x.position, 2);
+    explain_job(c->state, core_job(c, a[1]), c->now, &x);
+    assert_int_equal(x.position, 3);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_api_server_comes_before_all_else),
+        TEST(a_job_bigger_than_the_cluster_says_no_such_hardware),
+        TEST(a_selector_that_matches_nothing_is_named),
+        TEST(a_taint_on_all_nodes_is_named),
+        TEST(nodes_that_are_not_healthy_are_the_reason_when_they_would_help),
+        TEST(too_few_free_gpus_are_counted),
+        TEST(enough_gpus_in_pieces_need_whole_nodes),
+        TEST(enough_nodes_in_several_racks_say_topology),
+        TEST(another_resource_is_named),
+        TEST(a_limit_that_is_full_now_is_told_from_one_that_is_too_small),
+        TEST(a_gang_that_was_undone_says_back_off),
+        TEST(a_placed_gang_says_what_it_waits_for_and_a_running_one_nothing),
+        TEST(positions_count_by_priority_and_age),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
