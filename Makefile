@@ -117,7 +117,7 @@ $(B)/tests/sim: $(call objs,tests/sim/*.c) $(SIM_ARCHIVES)
 # The same with another hash function: nothing may depend on the order of a hash table.
 ALTHASH := $(B)/althash/tests/sim
 althash:
-	@$(MORE) B=$(B)/althash CFLAGS='$(CFLAGS) -DHASH_FUNCTION=HASH_FNV -w' $(ALTHASH)
+	@+$(MORE) B=$(B)/althash CFLAGS='$(CFLAGS) -DHASH_FUNCTION=HASH_FNV -w' $(ALTHASH)
 
 $(B)/tests/standin: $(call objs,tests/fake/standin/*.c)
 	@mkdir -p $(@D)
@@ -144,22 +144,22 @@ tidy: ## sizes, layers, names, the walk of docs/architecture.md
 
 .PHONY: asan ubsan tsan valgrind coverage fuzz bench controlplane check-e2e demo mutant
 asan: ## the tests with address, undefined and leak sanitizers
-	@$(MORE) B=build-asan SAN=address,undefined check-unit check-sim check-integration
+	@+$(MORE) B=build-asan SAN=address,undefined check-unit check-sim check-integration
 ubsan: ## the tests with the undefined sanitizer alone
-	@$(MORE) B=build-ubsan SAN=undefined check-unit check-sim check-integration
+	@+$(MORE) B=build-ubsan SAN=undefined check-unit check-sim check-integration
 tsan: ## unit tests with the thread sanitizer
-	@$(MORE) B=build-tsan SAN=thread check-unit
+	@+$(MORE) B=build-tsan SAN=thread check-unit
 valgrind: $(UNIT_BINS) $(PROP_BINS) ## unit tests under valgrind
 	@WRAPPER="valgrind -q --error-exitcode=9 --leak-check=full" tests/run.sh $^
 coverage: ## lines that the tests reach; fails below MIN (80) percent (needs gcovr)
-	@$(MORE) B=build-coverage OPT='-O0 -g --coverage' LDFLAGS=--coverage check-unit check-sim check-integration
+	@+$(MORE) B=build-coverage OPT='-O0 -g --coverage' LDFLAGS=--coverage check-unit check-sim check-integration
 	gcovr -r . --exclude tests --exclude build --fail-under-line $(or $(MIN),80) build-coverage/obj
 
 $(B)/tests/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(TEST_ARCHIVES)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -o $@ $< $(TEST_ARCHIVES) $(LIBS)
 fuzz: ## libFuzzer: T=target SECS=seconds, seeds in tests/fuzz/corpus/T (needs clang)
-	@$(MORE) B=build-fuzz CC=clang SAN=fuzzer-no-link,address,undefined build-fuzz/tests/fuzz_$(or $(T),wire)
+	@+$(MORE) B=build-fuzz CC=clang SAN=fuzzer-no-link,address,undefined build-fuzz/tests/fuzz_$(or $(T),wire)
 	@mkdir -p build-fuzz/corpus/$(or $(T),wire)
 	build-fuzz/tests/fuzz_$(or $(T),wire) -max_total_time=$(or $(SECS),60) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
 		-artifact_prefix=build-fuzz/$(or $(T),wire)- build-fuzz/corpus/$(or $(T),wire) tests/fuzz/corpus/$(or $(T),wire)
@@ -177,7 +177,7 @@ mutant: ## a broken daemon that the kill test must catch: M=name of a tests/e2e/
 	@rm -rf build-mutant-$(M) && mkdir -p build-mutant-$(M)/tree
 	@cp -R Makefile VERSION queued client include proto build-mutant-$(M)/tree/
 	@patch -s -d build-mutant-$(M)/tree -p1 < tests/e2e/mutants/$(M).patch
-	@$(MORE) -C build-mutant-$(M)/tree B=build build/queued
+	@+$(MORE) -C build-mutant-$(M)/tree B=build build/queued
 	@cp build-mutant-$(M)/tree/build/queued build-mutant-$(M)/queued
 
 C_FILES = $(shell find queued client include tests -name '*.[ch]')
