@@ -59,7 +59,7 @@ void core_nodes(struct core *c, uint32_t n)
         (void)snprintf(name, sizeof(name), "n%u", (unsigned)i);
         (void)snprintf(block, sizeof(block), "b%u", (unsigned)(i / 4));
         (void)snprintf(rack, sizeof(rack), "r%u", (unsigned)(i / 2 % 2));
-        core_node(c, site_node(&c->settings, name, block, rack, SITE_H100, 8));
+        core_node(c, site_node(name, block, rack, SITE_H100, 8));
     }
 }
 
@@ -169,7 +169,8 @@ void core_gone_all(struct core *c, struct job_id id)
     const struct job *j = state_job(c->state, id);
 
     for (uint32_t i = 0; i < j->n_members; i++) { /* none is left once the gang is requeued */
-        struct event ev = {.kind = EV_POD_GONE, .u.pod_gone = xcalloc(1, sizeof(struct ev_pod_gone))};
+        struct event ev = {.kind = EV_POD_GONE,
+                           .u.pod_gone = xcalloc(1, sizeof(struct ev_pod_gone))};
 
         (void)snprintf(ev.u.pod_gone->ns, sizeof(ev.u.pod_gone->ns), "%s", j->ns);
         name_pod(j, i, ev.u.pod_gone->name, sizeof(ev.u.pod_gone->name));
@@ -182,7 +183,8 @@ void core_gone_all(struct core *c, struct job_id id)
 
 void core_refuse(struct core *c, const struct job *j, uint32_t member, enum refusal_kind kind)
 {
-    struct event ev = {.kind = EV_POD_REFUSED, .u.answer = xcalloc(1, sizeof(struct ev_pod_answer))};
+    struct event ev = {.kind = EV_POD_REFUSED,
+                       .u.answer = xcalloc(1, sizeof(struct ev_pod_answer))};
 
     ev.u.answer->job = j->id;
     ev.u.answer->attempt = j->attempt;

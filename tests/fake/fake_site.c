@@ -79,9 +79,11 @@ void site_node_taint(struct node_fact *f, const char *key)
         (struct node_taint){.key = xstrdup(key), .value = xstrdup(""), .effect = "NoSchedule"};
 }
 
-struct node_fact *site_node(const struct settings *s, const char *name, const char *block,
-                            const char *rack, uint32_t model, int64_t gpus)
+struct node_fact *site_node(const char *name, const char *block, const char *rack, uint32_t model,
+                            int64_t gpus)
 {
+    static const char *const products[] = {"NVIDIA-H100-80GB-HBM3", "NVIDIA-H200",
+                                           "NVIDIA-A100-SXM4-80GB"};
     struct node_fact *f = xcalloc(1, sizeof(*f));
 
     (void)snprintf(f->name, sizeof(f->name), "%s", name);
@@ -92,11 +94,11 @@ struct node_fact *site_node(const struct settings *s, const char *name, const ch
     add_amount(&f->allocatable, &f->n_allocatable, "pods", 110);
     add_amount(&f->capacity, &f->n_capacity, "cpu", 96000);
     if (block)
-        site_node_label(f, s->hierarchies[0].levels[SITE_BLOCK].labels[0], block);
+        site_node_label(f, "gang.queued/block", block);
     if (rack)
-        site_node_label(f, s->hierarchies[0].levels[SITE_RACK].labels[0], rack);
+        site_node_label(f, "gang.queued/rack", rack);
     if (model != MODELS_MAX) {
-        site_node_label(f, "nvidia.com/gpu.product", s->models[model].products[0]);
+        site_node_label(f, "nvidia.com/gpu.product", products[model]);
         add_amount(&f->capacity, &f->n_capacity, "nvidia.com/gpu", gpus);
         add_amount(&f->allocatable, &f->n_allocatable, "nvidia.com/gpu", gpus);
     }

@@ -23,8 +23,8 @@ void site_settings_fini(struct settings *s);
 uint32_t site_tenant(struct settings *s, const char *path);
 
 /* A ready node. block, rack: NULL no such label. model: MODELS_MAX no GPUs. */
-struct node_fact *site_node(const struct settings *s, const char *name, const char *block,
-                            const char *rack, uint32_t model, int64_t gpus);
+struct node_fact *site_node(const char *name, const char *block, const char *rack, uint32_t model,
+                            int64_t gpus);
 void site_node_label(struct node_fact *f, const char *key, const char *value);
 void site_node_taint(struct node_fact *f, const char *key);
 void site_node_set(struct node_fact *f, const char *resource, int64_t allocatable);

@@ -42,9 +42,8 @@ static void see_node(struct model *m, int node)
     static const char *const racks[] = {"r0", "r1", NULL};
     static const uint32_t models[] = {SITE_H100, SITE_H100, SITE_H200, MODELS_MAX};
     char name[8];
-    struct node_fact *f =
-        site_node(&m->settings, node_name(name, node), blocks[rng_below(&m->rng, 3)],
-                  racks[rng_below(&m->rng, 3)], models[rng_below(&m->rng, 4)], 8);
+    struct node_fact *f = site_node(node_name(name, node), blocks[rng_below(&m->rng, 3)],
+                                    racks[rng_below(&m->rng, 3)], models[rng_below(&m->rng, 4)], 8);
 
     if (rng_one_in(&m->rng, 3))
         site_node_set(f, "nvidia.com/gpu", rng_between(&m->rng, 0, 12));

@@ -44,7 +44,7 @@ static void make_nodes(struct trial *t)
         (void)snprintf(name, sizeof(name), "n%02u", (unsigned)(i * 5 % 13));
         (void)snprintf(block, sizeof(block), "b%u", (unsigned)rng_below(&t->rng, 2));
         (void)snprintf(rack, sizeof(rack), "r%u", (unsigned)rng_below(&t->rng, 2));
-        f = site_node(&t->settings, name, rng_one_in(&t->rng, 10) ? NULL : block,
+        f = site_node(name, rng_one_in(&t->rng, 10) ? NULL : block,
                       rng_one_in(&t->rng, 6) ? NULL : rack,
                       rng_one_in(&t->rng, 4) ? SITE_H200 : SITE_H100, gpus);
         f->is_cordoned = rng_one_in(&t->rng, 10);

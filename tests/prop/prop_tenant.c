@@ -46,54 +46,75 @@ static bool is_below(const struct settings *s, uint32_t tenant, uint32_t top)
     return false;
 }
 
+struct holdings {
+    struct held v[HELD];
+    uint32_t n;
+};
+
+/* Take a random charge that is admitted, or give one back. */
+static void step(struct tenants *t, struct holdings *all, struct rng *g)
+{
+    struct held h = {.tenant = rng_below(g, t->settings->n_tenants),
+                     .model = rng_below(g, 3),
+                     .gpus = 1 + rng_below(g, 20)};
+
+    if (all->n < HELD && rng_one_in(g, 2)) {
+        if (!tenant_admits(t, h.tenant, h.model, h.gpus, NULL))
+            return;
+        assert_true(tenant_could_admit(t, h.tenant, h.model, h.gpus, NULL));
+        tenant_charge(t, h.tenant, h.model, h.gpus);
+        all->v[all->n++] = h;
+    } else if (all->n > 0) {
+        uint32_t i = rng_below(g, all->n);
+
+        tenant_refund(t, all->v[i].tenant, all->v[i].model, all->v[i].gpus);
+        all->v[i] = all->v[--all->n];
+    }
+}
+
+/* Is a tenant charged what is held below it, and within its limit? */
+static bool is_right(const struct tenants *t, uint32_t tenant, const struct holdings *all)
+{
+    const struct settings *s = t->settings;
+    uint64_t sum[3] = {0};
+    bool right = true;
+
+    for (uint32_t i = 0; i < all->n; i++)
+        if (is_below(s, all->v[i].tenant, tenant))
+            sum[all->v[i].model] += all->v[i].gpus;
+    for (uint32_t m = 0; m < 3; m++) {
+        int64_t limit = s->tenants[tenant].limit.gpus[m];
+
+        right &= t->v[tenant].used[m] == sum[m] && (limit < 0 || sum[m] <= (uint64_t)limit);
+    }
+    return right;
+}
+
+static void one_tree(uint64_t seed)
+{
+    struct rng g = {seed};
+    struct holdings all = {.n = 0};
+    struct settings s;
+    struct tenants t;
+
+    site_settings_init(&s);
+    make_tree(&s, &g);
+    tenants_init(&t, &s);
+    for (int i = 0; i < STEPS; i++) {
+        step(&t, &all, &g);
+        for (uint32_t k = 0; k < s.n_tenants; k++)
+            if (!is_right(&t, k, &all))
+                fail_msg("seed %llu step %d", (unsigned long long)seed, i);
+    }
+    tenants_fini(&t);
+    site_settings_fini(&s);
+}
+
 static void used_is_the_sum_of_what_is_held_below_and_never_passes_a_limit(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct rng g = {seed};
-        struct settings s;
-        struct tenants t;
-        struct held held[HELD];
-        uint32_t n = 0;
-
-        site_settings_init(&s);
-        make_tree(&s, &g);
-        tenants_init(&t, &s);
-        for (int step = 0; step < STEPS; step++) {
-            struct held h = {.tenant = rng_below(&g, s.n_tenants),
-                             .model = rng_below(&g, 3),
-                             .gpus = 1 + rng_below(&g, 20)};
-
-            if (n < HELD && rng_one_in(&g, 2)) {
-                bool could = tenant_could_admit(&t, h.tenant, h.model, h.gpus, NULL);
-
-                if (tenant_admits(&t, h.tenant, h.model, h.gpus, NULL)) {
-                    assert_true(could);
-                    tenant_charge(&t, h.tenant, h.model, h.gpus);
-                    held[n++] = h;
-                }
-            } else if (n > 0) {
-                uint32_t i = rng_below(&g, n);
-
-                tenant_refund(&t, held[i].tenant, held[i].model, held[i].gpus);
-                held[i] = held[--n];
-            }
-            for (uint32_t k = 0; k < s.n_tenants; k++) {
-                uint64_t sum[3] = {0};
-
-                for (uint32_t i = 0; i < n; i++)
-                    if (is_below(&s, held[i].tenant, k))
-                        sum[held[i].model] += held[i].gpus;
-                for (uint32_t m = 0; m < 3; m++)
-                    if (t.v[k].used[m] != sum[m] ||
-                        (s.tenants[k].limit.gpus[m] >= 0 &&
-                         sum[m] > (uint64_t)s.tenants[k].limit.gpus[m]))
-                        fail_msg("seed %llu step %d", (unsigned long long)seed, step);
-            }
-        }
-        tenants_fini(&t);
-        site_settings_fini(&s);
-    }
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        one_tree(seed);
 }
 
 int main(void)

@@ -39,9 +39,10 @@ static void count_row(struct sim *s, const struct job_note *note)
             return;
         }
     }
-    s->failed = err_set(&s->err, ERR_INTERNAL, "job %s went from %s to %s by %s: no row of the table",
-                        note->job_name, job_state_name(note->from), job_state_name(note->to),
-                        job_event_name(note->event));
+    s->failed =
+        err_set(&s->err, ERR_INTERNAL, "job %s went from %s to %s by %s: no row of the table",
+                note->job_name, job_state_name(note->from), job_state_name(note->to),
+                job_event_name(note->event));
 }
 
 static void check_note(struct sim *s, const struct job_note *note)
@@ -120,10 +121,9 @@ static int check_promises_of_nodes(struct sim *s)
 
         if (n && s->was_synced && ours[ix] > s->ours[ix] &&
             n->used.amount[RES_GPUS] > n->total.amount[RES_GPUS])
-            return err_set(&s->err, ERR_INTERNAL,
-                           "node %s: %lld of %lld GPUs are promised after a placement", n->name,
-                           (long long)n->used.amount[RES_GPUS],
-                           (long long)n->total.amount[RES_GPUS]);
+            return err_set(
+                &s->err, ERR_INTERNAL, "node %s: %lld of %lld GPUs are promised after a placement",
+                n->name, (long long)n->used.amount[RES_GPUS], (long long)n->total.amount[RES_GPUS]);
     }
     memcpy(s->ours, ours, sizeof(s->ours));
     return 0;
@@ -157,8 +157,7 @@ static int check_pods(struct sim *s)
             const struct w_pod *q = &w->pods.v[k];
 
             if (q->job.v == p->job.v && q->index == p->index && !q->is_orphan &&
-                q->node_ix != IX_NONE && !world_pod_is_terminal(q) &&
-                strcmp(q->role, p->role) == 0)
+                q->node_ix != IX_NONE && !world_pod_is_terminal(q) && strcmp(q->role, p->role) == 0)
                 return err_set(&s->err, ERR_INTERNAL, "two live pods of one member: %s and %s",
                                q->name, p->name);
         }

@@ -55,13 +55,14 @@ static int not_at_rest(struct sim *s)
         const struct job *j = s->state->by_id.v[i];
 
         if (!job_state_is_terminal(j->state) && (j->state != JOB_PENDING || j->max_queue_us))
-            return err_set(&s->err, ERR_INTERNAL,
-                           "does not come to rest: job %s is %s, attempt %u, %u of %u gone, %u done, "
-                           "service %d: %s; wake in %lld us, %s, %s",
-                           j->name, job_state_name(j->state), (unsigned)j->attempt, j->n_gone,
-                           j->n_members, j->n_done, j->has_service, j->reason.text, (long long)(s->wake - s->now),
-                           s->state->is_synced ? "synced" : "not synced",
-                           s->state->is_quiet ? "quiet" : "not quiet");
+            return err_set(
+                &s->err, ERR_INTERNAL,
+                "does not come to rest: job %s is %s, attempt %u, %u of %u gone, %u done, "
+                "service %d: %s; wake in %lld us, %s, %s",
+                j->name, job_state_name(j->state), (unsigned)j->attempt, j->n_gone, j->n_members,
+                j->n_done, j->has_service, j->reason.text, (long long)(s->wake - s->now),
+                s->state->is_synced ? "synced" : "not synced",
+                s->state->is_quiet ? "quiet" : "not quiet");
     }
     return err_set(&s->err, ERR_INTERNAL,
                    "does not come to rest: next in %lld us, wake in %lld us, inbox %zu, adapter %s",

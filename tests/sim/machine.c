@@ -146,7 +146,8 @@ static void boot(struct sim *s)
     if (s->inner.load(s->inner.ctx, s->state, &s->err))
         s->failed = err_wrap(&s->err, "load");
     else if (fake_store_count(s->store, STORE_QUARANTINE))
-        s->failed = err_set(&s->err, ERR_INTERNAL, "a record that we wrote was set aside at the load");
+        s->failed =
+            err_set(&s->err, ERR_INTERNAL, "a record that we wrote was set aside at the load");
     s->cluster = fake_cluster_create(&s->world, s->inbox);
 }
 

@@ -16,7 +16,7 @@
 
 #include "../fake/fake_cluster.h"
 #include "../fake/fake_store.h"
-#include "client.h"
+#include "sim_client.h"
 #include "fault.h"
 #include "rng.h"
 #include "world.h"
@@ -24,7 +24,6 @@
 enum { FSM_ROWS_MAX = 64, SIM_INBOX_MAX = 512 };
 
 enum { SIM_NODES_MAX = 256 };
-
 
 struct sim {
     uint64_t seed;

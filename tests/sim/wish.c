@@ -139,8 +139,8 @@ static void some_times(struct spec *s, struct rng *g)
 
 struct spec *wish_spec(const struct settings *settings, uint64_t seed, const char *submit_key)
 {
-    static const char *const tenants[] = {"alpha",     "alpha/one", "alpha/one", "alpha/two",
-                                          "beta",      "beta",      "gamma",     "idle"};
+    static const char *const tenants[] = {"alpha", "alpha/one", "alpha/one", "alpha/two",
+                                          "beta",  "beta",      "gamma",     "idle"};
     struct spec *s = spec_create();
     struct rng g = {seed};
 

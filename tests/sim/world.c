@@ -200,8 +200,7 @@ int64_t world_gpus_used(const struct world *w, uint32_t node_ix, bool ours_only)
 void world_service_make(struct world *w, const struct w_service *s)
 {
     for (size_t i = 0; i < w->services.n; i++)
-        if (strcmp(w->services.v[i].name, s->name) == 0 &&
-            strcmp(w->services.v[i].ns, s->ns) == 0)
+        if (strcmp(w->services.v[i].name, s->name) == 0 && strcmp(w->services.v[i].ns, s->ns) == 0)
             return;
     *vec_push(&w->services) = *s;
 }

@@ -22,12 +22,12 @@ enum { WORLD_NODES_MAX = 40, WORLD_NAME_MAX = 95 };
 
 struct w_node {
     char name[32];
-    uint32_t life;     /* counts objects under this name; part of the uid */
-    uint32_t boots;    /* part of the boot id */
-    uint32_t model;    /* index of settings; MODELS_MAX: no GPUs */
-    int64_t gpus;      /* healthy capacity */
-    int64_t gpus_now;  /* allocatable */
-    int64_t gpus_most; /* most that were ever reported under this life */
+    uint32_t life;            /* counts objects under this name; part of the uid */
+    uint32_t boots;           /* part of the boot id */
+    uint32_t model;           /* index of settings; MODELS_MAX: no GPUs */
+    int64_t gpus;             /* healthy capacity */
+    int64_t gpus_now;         /* allocatable */
+    int64_t gpus_most;        /* most that were ever reported under this life */
     char block[16], rack[16]; /* "" : no such label */
     bool exists, is_ready, is_cordoned, is_tainted;
     usec_t not_ready_since;

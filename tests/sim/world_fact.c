@@ -21,8 +21,8 @@ static void add_label(struct node_fact *f, const char *key, const char *value)
 static void add_taint(struct node_fact *f, const char *key)
 {
     f->taints = xrealloc(f->taints, (f->n_taints + 1) * sizeof(*f->taints));
-    f->taints[f->n_taints++] = (struct node_taint){
-        .key = xstrdup(key), .value = xstrdup(""), .effect = "NoSchedule"};
+    f->taints[f->n_taints++] =
+        (struct node_taint){.key = xstrdup(key), .value = xstrdup(""), .effect = "NoSchedule"};
 }
 
 struct node_fact *world_node_fact(const struct world *w, uint32_t ix)

@@ -40,8 +40,7 @@ static int tear_down(void **state)
 
 static struct node *add_h100(struct fixture *f, const char *name, int64_t gpus)
 {
-    return cluster_node_seen(&f->cluster,
-                             site_node(&f->settings, name, "b0", "r0", SITE_H100, gpus));
+    return cluster_node_seen(&f->cluster, site_node(name, "b0", "r0", SITE_H100, gpus));
 }
 
 static void see_pod(struct fixture *f, struct pod_fact *p)
@@ -82,7 +81,7 @@ static void a_degraded_node_keeps_its_work_and_takes_nothing_new(void **state)
 {
     struct fixture *f = *state;
     struct node *n = add_h100(f, "n1", 8);
-    struct node_fact *fact = site_node(&f->settings, "n1", "b0", "r0", SITE_H100, 8);
+    struct node_fact *fact = site_node("n1", "b0", "r0", SITE_H100, 8);
 
     for (int i = 0; i < 6; i++)
         cluster_hold(&f->cluster, n->ix, &one_gpu);
@@ -95,7 +94,7 @@ static void a_degraded_node_keeps_its_work_and_takes_nothing_new(void **state)
 static void a_node_with_more_gpus_than_its_label_says_offers_those_of_the_label(void **state)
 {
     struct fixture *f = *state;
-    struct node_fact *fact = site_node(&f->settings, "n1", "b0", "r0", SITE_H100, 8);
+    struct node_fact *fact = site_node("n1", "b0", "r0", SITE_H100, 8);
 
     site_node_label(fact, "nvidia.com/gpu.count", "6");
     assert_int_equal(node_free_gpus(cluster_node_seen(&f->cluster, fact)), 6);
@@ -106,7 +105,7 @@ static void troubled_nodes_are_not_usable(void **state)
     struct fixture *f = *state;
 
     for (int i = 0; i < 3; i++) {
-        struct node_fact *fact = site_node(&f->settings, "n1", "b0", "r0", SITE_H100, 8);
+        struct node_fact *fact = site_node("n1", "b0", "r0", SITE_H100, 8);
         static const char *const why[] = {"NotReady", "cordoned", "deleting"};
         struct node *n;
 
@@ -220,8 +219,8 @@ static void a_role_is_refused_by_model_taint_selector_and_shared_gpus(void **sta
 {
     struct fixture *f = *state;
     struct spec *s = site_spec("job", 1, 8);
-    struct node_fact *tainted = site_node(&f->settings, "tainted", "b0", "r0", SITE_H100, 8);
-    struct node_fact *shared = site_node(&f->settings, "shared", "b0", "r0", SITE_H100, 8);
+    struct node_fact *tainted = site_node("tainted", "b0", "r0", SITE_H100, 8);
+    struct node_fact *shared = site_node("shared", "b0", "r0", SITE_H100, 8);
     struct spec_pair block = {"gang.queued/block", "b0"};
     const char *model = "H200";
 
@@ -248,7 +247,7 @@ static void a_toleration_lets_a_role_onto_a_tainted_node(void **state)
 {
     struct fixture *f = *state;
     struct spec *s = site_spec("job", 1, 8);
-    struct node_fact *tainted = site_node(&f->settings, "tainted", "b0", "r0", SITE_H100, 8);
+    struct node_fact *tainted = site_node("tainted", "b0", "r0", SITE_H100, 8);
     struct spec_toleration t = {.key = "dedicated", .exists = true};
 
     site_node_taint(tainted, "dedicated");
@@ -292,7 +291,7 @@ static void a_share_is_that_of_the_smallest_node_less_five_percent(void **state)
     struct demand *table = NULL;
     struct spec *s = site_spec("job", 1, 2);
     struct demand *d = demand_of(&f->cluster, &table, s);
-    struct node_fact *small = site_node(&f->settings, "small", "b0", "r0", SITE_H100, 8);
+    struct node_fact *small = site_node("small", "b0", "r0", SITE_H100, 8);
     int64_t cpu, memory;
 
     assert_false(demand_share(&f->cluster, &d->roles[0], &cpu, &memory));

@@ -83,7 +83,7 @@ static void a_gang_of_another_model_is_not_blocked(void **state)
     struct spec *s = site_spec("other", 1, 8);
     const char *model = "H200";
 
-    core_node(c, site_node(&c->settings, "h200", "b0", "r0", SITE_H200, 8));
+    core_node(c, site_node("h200", "b0", "r0", SITE_H200, 8));
     s->roles[0].gpu_models = (struct spec_strings){&model, 1};
     other = core_job(c, core_submit(c, s));
     assert_int_equal(core_cycle(c), 1);
@@ -150,7 +150,7 @@ static void a_new_node_wakes_who_waits_for_it(void **state)
     struct job *j = submit(c, 5, 8);
 
     assert_int_equal(core_cycle(c), 0);
-    core_node(c, site_node(&c->settings, "n9", "b9", "r9", SITE_H100, 8));
+    core_node(c, site_node("n9", "b9", "r9", SITE_H100, 8));
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(j->state, JOB_BINDING);
 }

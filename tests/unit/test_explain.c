@@ -97,7 +97,7 @@ static void a_taint_on_all_nodes_is_named(void **state)
     const char *names[] = {"n0", "n1", "n2", "n3"};
 
     for (int i = 0; i < 4; i++) {
-        struct node_fact *f = site_node(&c->settings, names[i], "b0", "r0", SITE_H100, 8);
+        struct node_fact *f = site_node(names[i], "b0", "r0", SITE_H100, 8);
 
         site_node_taint(f, "dedicated");
         core_node(c, f);
@@ -108,7 +108,7 @@ static void a_taint_on_all_nodes_is_named(void **state)
 static void nodes_that_are_not_healthy_are_the_reason_when_they_would_help(void **state)
 {
     struct core *c = *state;
-    struct node_fact *f = site_node(&c->settings, "n0", "b0", "r0", SITE_H100, 8);
+    struct node_fact *f = site_node("n0", "b0", "r0", SITE_H100, 8);
     struct explain x;
 
     f->is_ready = false;
@@ -145,9 +145,8 @@ static void enough_nodes_in_several_racks_say_topology(void **state)
     struct spec *s = site_spec("job", 3, 8);
 
     s->topology_required = "rack";
-    assert_int_equal(number(&(struct explain[]){why(c, s, "TopologyUnavailable")}[0],
-                            "best_domain_pods"),
-                     2);
+    assert_int_equal(
+        number(&(struct explain[]){why(c, s, "TopologyUnavailable")}[0], "best_domain_pods"), 2);
 }
 
 static void another_resource_is_named(void **state)

@@ -46,8 +46,7 @@ static int tear_down(void **state)
 
 static struct node *add(struct fixture *f, const char *name, const char *block, const char *rack)
 {
-    return cluster_node_seen(&f->cluster,
-                             site_node(&f->settings, name, block, rack, SITE_H100, 8));
+    return cluster_node_seen(&f->cluster, site_node(name, block, rack, SITE_H100, 8));
 }
 
 /* Two blocks of two racks of two nodes: b0/r0: n0 n1, b0/r1: n2 n3, b1/r0: n4 n5, b1/r1: n6 n7. */
@@ -254,7 +253,7 @@ static void a_gang_of_two_models_gets_each_role_its_own(void **state)
 
     site_role(s, "other", 1, 4);
     add(f, "n0", "b0", "r0");
-    cluster_node_seen(&f->cluster, site_node(&f->settings, "n1", "b0", "r0", SITE_H200, 8));
+    cluster_node_seen(&f->cluster, site_node("n1", "b0", "r0", SITE_H200, 8));
     wish.demand = d = demand_of(&f->cluster, &f->demands, s);
     assert_true(place_gang(&f->cluster, &wish, &f->result));
     assert_string_equal(host(f, 0), "n0");

@@ -23,7 +23,7 @@ static void fixed_dimensions_have_their_kubernetes_names(void **state)
         const char *name;
         int index;
     } rows[] = {
-        {"nvidia.com/gpu", RES_GPUS}, {"cpu", RES_CPU},   {"memory", RES_MEMORY},
+        {"nvidia.com/gpu", RES_GPUS},         {"cpu", RES_CPU},   {"memory", RES_MEMORY},
         {"ephemeral-storage", RES_EPHEMERAL}, {"pods", RES_PODS},
     };
     struct resource_names names;

@@ -303,11 +303,24 @@ static void a_copy_has_the_same_digest_and_none_of_the_memory(void **state)
 
 static void every_change_changes_the_digest(void **state)
 {
-    static void (*const changes[])(struct spec *s) = {
-        long_name,      unknown_tenant,    foreign_namespace, unknown_class,     unknown_level,
-        no_replicas,    too_many_gpus,     unknown_model,     reserved_variable, own_label,
-        simulated_run,  long_grace,        empty_key,         no_image,          two_roles_of_a_name,
-        long_role_name, toleration_not_allowed,
+    static void (*const changes[])(struct spec * s) = {
+        long_name,
+        unknown_tenant,
+        foreign_namespace,
+        unknown_class,
+        unknown_level,
+        no_replicas,
+        too_many_gpus,
+        unknown_model,
+        reserved_variable,
+        own_label,
+        simulated_run,
+        long_grace,
+        empty_key,
+        no_image,
+        two_roles_of_a_name,
+        long_role_name,
+        toleration_not_allowed,
     };
     enum { N = sizeof(changes) / sizeof(changes[0]) };
     uint64_t seen[N + 1];

@@ -301,7 +301,7 @@ static void members_of_a_lost_node_move_on_and_stay_charged_to_it(void **state)
     struct core *c = *state;
     struct job *j = running(c);
     const struct node *n = cluster_node(&c->state->cluster, j->members[0].node_ix);
-    struct node_fact *f = site_node(&c->settings, n->name, "b0", "r0", SITE_H100, 8);
+    struct node_fact *f = site_node(n->name, "b0", "r0", SITE_H100, 8);
 
     f->is_ready = false;
     core_node(c, f);

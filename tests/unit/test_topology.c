@@ -39,8 +39,7 @@ static int tear_down(void **state)
 
 static struct node *add(struct fixture *f, const char *name, const char *block, const char *rack)
 {
-    return cluster_node_seen(&f->cluster,
-                             site_node(&f->settings, name, block, rack, SITE_H100, 8));
+    return cluster_node_seen(&f->cluster, site_node(name, block, rack, SITE_H100, 8));
 }
 
 static const struct domain *domain_at(struct fixture *f, const struct node *n, uint32_t level)
@@ -85,8 +84,8 @@ static void the_first_label_that_is_present_names_the_domain(void **state)
 {
     struct fixture *f = *state;
     struct level_setting *rack = &f->settings.hierarchies[0].levels[SITE_RACK];
-    struct node_fact *old = site_node(&f->settings, "n1", "b0", NULL, SITE_H100, 8);
-    struct node_fact *both = site_node(&f->settings, "n2", "b0", "new", SITE_H100, 8);
+    struct node_fact *old = site_node("n1", "b0", NULL, SITE_H100, 8);
+    struct node_fact *both = site_node("n2", "b0", "new", SITE_H100, 8);
 
     memcpy(rack->labels[1], "old/rack", sizeof("old/rack"));
     rack->n_labels = 2;
@@ -157,7 +156,7 @@ static void counts_follow_what_is_held(void **state)
 static void an_unusable_node_is_not_counted(void **state)
 {
     struct fixture *f = *state;
-    struct node_fact *fact = site_node(&f->settings, "n1", "b0", "r0", SITE_H100, 8);
+    struct node_fact *fact = site_node("n1", "b0", "r0", SITE_H100, 8);
     struct node *n = add(f, "n1", "b0", "r0");
     const struct free_histogram *h = domain_at(f, n, SITE_RACK)->by_model[SITE_H100];
 

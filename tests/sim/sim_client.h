@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.h - users of the simulated site: what they ask, what they were told, what must hold.
+/* sim_client.h - users of the simulated site: what they ask, what they were told, what must hold.
  *
  * A request lives over crashes of the daemon; one that got no answer may be repeated under its
  * request id. Every answer is compared with what was promised before.
  */
-#ifndef QUEUED_SIM_CLIENT_H
-#define QUEUED_SIM_CLIENT_H
+#ifndef QUEUED_SIM_SIM_CLIENT_H
+#define QUEUED_SIM_SIM_CLIENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,15 +21,15 @@
 
 /* One thing that a user asked for. */
 struct request {
-    uint64_t seed;       /* of the job; cancels have none */
-    uint32_t number;     /* position; its request id is made of it */
-    uint32_t key;        /* submit key number; 0 none */
+    uint64_t seed;   /* of the job; cancels have none */
+    uint32_t number; /* position; its request id is made of it */
+    uint32_t key;    /* submit key number; 0 none */
     bool is_cancel, is_dry_run, require_feasible;
-    struct job_id job;   /* to cancel; or the one that was promised */
-    usec_t asked_at;     /* last time */
-    usec_t answered_at;  /* 0: never */
-    enum err_code code;  /* of the answer */
-    uint64_t token;      /* reply token of the last try; 0: not waiting */
+    struct job_id job;  /* to cancel; or the one that was promised */
+    usec_t asked_at;    /* last time */
+    usec_t answered_at; /* 0: never */
+    enum err_code code; /* of the answer */
+    uint64_t token;     /* reply token of the last try; 0: not waiting */
 };
 
 /* An accepted job, told to its user. */

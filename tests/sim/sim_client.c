@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c - users that submit, repeat, cancel and remember what they were told. */
-#include "client.h"
+/* sim_client.c - users that submit, repeat, cancel and remember what they were told. */
+#include "sim_client.h"
 
 #include <stdio.h>
 
