@@ -5,6 +5,7 @@
  */
 #include "print_table.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,7 @@ void table_addf(struct table *t, const char *fmt, ...)
 
 static void measure(struct table *t, bool has_header)
 {
+    assert(t->n > 0);
     for (size_t i = 0; i < t->n; i++)
         t->width[i] = has_header ? strlen(t->columns[i].title) : 0;
     for (size_t i = 0; i < t->cells.n; i++) {
@@ -118,11 +120,14 @@ static void print_cell(const struct table *t, size_t i, const char *text)
 
 void table_print(struct table *t, size_t width, bool has_header)
 {
+    size_t n = t->n;
+
+    assert(n > 0);
     measure(t, has_header);
     if (width)
         fit(t, width);
-    for (size_t i = 0; has_header && i < t->n; i++)
+    for (size_t i = 0; has_header && i < n; i++)
         print_cell(t, i, t->columns[i].title);
     for (size_t i = 0; i < t->cells.n; i++)
-        print_cell(t, i % t->n, t->cells.v[i]);
+        print_cell(t, i % n, t->cells.v[i]);
 }

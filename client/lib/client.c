@@ -180,6 +180,7 @@ static int say_hello(struct queued_client *c, struct err *err)
 
     if (run_call(c, &k, c->options.connect_ms, &reply, err))
         return -1;
+    assert(reply);
     h = (Queued__V1__HelloReply *)reply;
     c->hello = h;
     c->server = (struct queued_server){

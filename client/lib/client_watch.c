@@ -2,8 +2,8 @@
 /* client_watch.c - a stream of events on a socket of its own, resumed after every break.
  *
  * The subscription is made again, after the last number seen, when the connection came back, when
- * the daemon is another one, or when nothing came for three keep-alives. Events at or below the
- * last number are dropped, so a resumed stream doubles nothing.
+ * the daemon is another one, or when nothing came for three times the keep-alive pause. Events at
+ * or below the last number are dropped, so a resumed stream doubles nothing.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  *
  * Exactly one source each; names and mount paths are unique in the role.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "core/limits.h"
@@ -147,6 +148,7 @@ static int add_volume(const struct yaml_at *at, const char *key, void *out, stru
         v.kind = QUEUED_VOLUME_EMPTY_DIR; /* "emptyDir:" with nothing after it */
     if (!v.kind)
         return yaml_fail(at, err, "has no source; add pvc, configMap, secret, emptyDir or nfs");
+    assert(v.name && v.mount_path); /* both forms demand them */
     if (has_name(l, v.name))
         return yaml_fail(at, err, "a volume %.63s exists already; choose another name", v.name);
     for (size_t i = 0; i < l->n; i++)

@@ -7,6 +7,7 @@
  */
 #include "util/yaml.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,9 +146,14 @@ static int check_duplicates(struct builder *b, const struct yaml_node *map)
 
 static int close_node(struct builder *b)
 {
-    struct frame *f = &b->stack.v[b->stack.n - 1];
-    struct yaml_node *n = f->node;
-    size_t step = n->kind == YAML_MAP ? 2 : 1;
+    struct frame *f;
+    struct yaml_node *n;
+    size_t step;
+
+    assert(b->stack.n > 0); /* libyaml closes only what it opened */
+    f = &b->stack.v[b->stack.n - 1];
+    n = f->node;
+    step = n->kind == YAML_MAP ? 2 : 1;
 
     n->n = f->items.n / step;
     n->items = arena_alloc(&b->doc->arena, (n->n + 1) * sizeof(struct yaml_node *));
