@@ -529,14 +529,20 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_put_back_to_an_older_state_is_listed_anew),
         cmocka_unit_test(a_new_token_is_read_after_a_401),
     };
-    char *self = xstrdup(argv[0]);
+    char *self = xstrdup(argv[0]), *beside = NULL;
+    int failed;
 
     standin_path = getenv("STANDIN");
-    if (!standin_path)
-        standin_path = xasprintf("%s/../standin", dirname(self));
+    if (!standin_path) {
+        beside = xasprintf("%s/../standin", dirname(self));
+        standin_path = beside;
+    }
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     if (!getenv("QUEUED_TEST_LOG"))
         log_setup(LOG_LEVEL_ERROR, false);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(beside);
+    free(self);
+    return failed;
 }
