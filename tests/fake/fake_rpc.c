@@ -67,8 +67,7 @@ static void add_nodes(struct fake_rpc *f)
     for (int i = 0; i < 2; i++) {
         struct event ev = {.kind = EV_NODE_SEEN};
 
-        ev.u.node = site_node(&f->settings, i ? "n2" : "n1", "block-1", i ? "rack-2" : "rack-1",
-                              SITE_H100, 8);
+        ev.u.node = site_node(i ? "n2" : "n1", "block-1", i ? "rack-2" : "rack-1", SITE_H100, 8);
         post(f, &ev);
     }
     up.u.cluster.is_up = true;
