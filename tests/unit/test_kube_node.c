@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kube_node.c - Node objects of many vendors as facts.
  *
- * tests/data/nodes has the objects and, in index.tsv, what a reader must make of them; both are
- * looked for from the root of the tree.
+ * node_objects.h says where the objects are; their index.tsv says what a reader must make of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,24 +15,8 @@
 
 #include "kube/kube_json.h"
 #include "kube/kube_node.h"
+#include "../fake/node_objects.h"
 #include "util/mem.h"
-
-static char *read_all(const char *path)
-{
-    FILE *f = fopen(path, "r");
-    struct str text = {0};
-    char buf[4096];
-    size_t n;
-
-    if (!f)
-        fail_msg("RECORDING MISSING: %s (run from the root of the tree)", path);
-    do {
-        n = fread(buf, 1, sizeof(buf), f);
-        str_add_bytes(&text, buf, n);
-    } while (n);
-    (void)fclose(f);
-    return str_take(&text);
-}
 
 static int64_t amount(const struct resource_amount *v, uint32_t n, const char *name)
 {
@@ -107,16 +90,15 @@ static void check_row(char *const c[COLUMNS], const cJSON *node)
     node_fact_destroy(n);
 }
 
-static void every_node_is_read_as_the_index_says(void **state)
+static int check_index(const char *dir)
 {
-    char *index = read_all("tests/data/nodes/index.tsv");
-    char *text = read_all("tests/data/nodes/nodelist-all.json");
+    char *index = recording_read(dir, "index.tsv");
+    char *text = recording_read(dir, "nodelist-all.json");
     cJSON *list = cJSON_Parse(text);
     int left = cJSON_GetArraySize(json_get(list, "items"));
     char *rest = index, *row = strsep(&rest, "\n");
     int n = 0;
 
-    (void)state;
     row = strsep(&rest, "\n"); /* below the head */
     for (; row && n < left; row = strsep(&rest, "\n"), n++) {
         char *c[COLUMNS];
@@ -125,30 +107,72 @@ static void every_node_is_read_as_the_index_says(void **state)
         check_row(c, cJSON_GetArrayItem(json_get(list, "items"), n));
     }
     assert_int_equal(n, left);
-    assert_true(n >= 30);
     cJSON_Delete(list);
     free(text);
     free(index);
+    return n;
+}
+
+static void every_node_is_read_as_the_index_says(void **state)
+{
+    char *dir = node_objects_dir();
+
+    (void)state;
+    assert_int_equal(check_index(OWN_NODES), 14);
+    if (dir)
+        assert_true(check_index(dir) >= 30);
+    free(dir);
+}
+
+/* What the node with odd spellings must read as. */
+struct spelling {
+    const char *node;
+    int64_t cpu_milli, memory, ephemeral, hugepages, pods;
+    struct node_taint taint;
+};
+
+static void check_spelling(const char *dir, const struct spelling *s)
+{
+    char *text = recording_read(dir, "nodelist-all.json");
+    cJSON *list = cJSON_Parse(text);
+    struct node_fact *n = kube_node_fact(item(list, s->node));
+
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "cpu"), s->cpu_milli);
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "memory"), s->memory);
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "ephemeral-storage"), s->ephemeral);
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "hugepages-2Mi"), s->hugepages);
+    assert_int_equal(amount(n->allocatable, n->n_allocatable, "pods"), s->pods);
+    assert_string_equal(n->taints[0].key, s->taint.key);
+    assert_string_equal(n->taints[0].value, s->taint.value);
+    assert_string_equal(n->taints[0].effect, s->taint.effect);
+    node_fact_destroy(n);
+    cJSON_Delete(list);
+    free(text);
 }
 
 static void quantities_of_all_spellings_become_one_unit(void **state)
 {
-    char *text = read_all("tests/data/nodes/nodelist-all.json");
-    cJSON *list = cJSON_Parse(text);
-    struct node_fact *n = kube_node_fact(item(list, "hgx-a100-31"));
+    const struct spelling own = {"own-spelling-0",
+                                 63500,
+                                 540000000000,
+                                 1500000000000,
+                                 1024 * 1024 * 1024,
+                                 200,
+                                 {"own.example/soft", "yes", "PreferNoSchedule"}};
+    const struct spelling real = {"hgx-a100-31",
+                                  124000,
+                                  1012127502336,
+                                  1709878914662,
+                                  512 * 1024 * 1024,
+                                  110,
+                                  {"example.com/reserved-for", "team-a", "PreferNoSchedule"}};
+    char *dir = node_objects_dir();
 
     (void)state;
-    assert_int_equal(amount(n->allocatable, n->n_allocatable, "cpu"), 124000);
-    assert_int_equal(amount(n->allocatable, n->n_allocatable, "memory"), 1012127502336);
-    assert_int_equal(amount(n->allocatable, n->n_allocatable, "ephemeral-storage"), 1709878914662);
-    assert_int_equal(amount(n->allocatable, n->n_allocatable, "hugepages-2Mi"), 512 * 1024 * 1024);
-    assert_int_equal(amount(n->allocatable, n->n_allocatable, "pods"), 110);
-    assert_string_equal(n->taints[0].key, "example.com/reserved-for");
-    assert_string_equal(n->taints[0].value, "team-a");
-    assert_string_equal(n->taints[0].effect, "PreferNoSchedule");
-    node_fact_destroy(n);
-    cJSON_Delete(list);
-    free(text);
+    check_spelling(OWN_NODES, &own);
+    if (dir)
+        check_spelling(dir, &real);
+    free(dir);
 }
 
 static struct node_fact *fact_of(const char *text)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kube_store.c - lists and watch events into facts, told once and in order.
  *
- * The recordings are in tests/data, looked for from the root of the tree.
+ * The recordings are in tests/data, looked for from the root of the tree, and where node_objects.h
+ * says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <cmocka.h>
 
 #include "kube/kube_store.h"
+#include "../fake/node_objects.h"
 #include "util/mem.h"
 #include "util/str.h"
 
@@ -250,15 +252,32 @@ static void read_lines(struct fixture *f, const char *path, enum store_line *ret
     (void)fclose(in);
 }
 
+struct recording {
+    const char *path;
+    const struct store_kind *kind;
+    enum store_line last;
+    size_t count;
+};
+
+static void check_recording(const struct recording *r)
+{
+    enum store_line last = LINE_BAD;
+    struct fixture f;
+
+    setup(&f, r->kind, 64);
+    read_lines(&f, r->path, &last);
+    if (last != r->last || kube_store_count(f.store) != r->count)
+        fail_msg("%s: last %d, count %zu", r->path, (int)last, kube_store_count(f.store));
+    if (last == LINE_ERROR)
+        assert_int_equal(f.status.code, 410);
+    (void)hear(&f);
+    teardown(&f);
+}
+
 static void recorded_watches_are_understood(void **state)
 {
-    static const struct {
-        const char *path;
-        const struct store_kind *kind;
-        enum store_line last;
-        size_t count;
-    } rows[] = {
-        {"tests/data/nodes/watch-plugin-restart.jsonl", &store_nodes, LINE_ERROR, 0},
+    static const struct recording rows[] = {
+        {OWN_NODES "/watch-plugin-restart.jsonl", &store_nodes, LINE_ERROR, 0},
         {"tests/data/apiserver-traces/bind/watch-bind.resp.body.json", &store_pods, LINE_OBJECT, 2},
         {"tests/data/apiserver-traces/watch/pods-life.resp.body.json", &store_pods, LINE_OBJECT, 0},
         {"tests/data/apiserver-traces/watch/nodes-add-modify-delete.resp.body.json", &store_nodes,
@@ -266,21 +285,15 @@ static void recorded_watches_are_understood(void **state)
         {"tests/data/apiserver-traces/watch/410-cache-overflow.resp.body.json", &store_nodes,
          LINE_ERROR, 0},
     };
+    char *dir = node_objects_dir();
+    char *path = xasprintf("%s/watch-plugin-restart.jsonl", dir ? dir : OWN_NODES);
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        enum store_line last = LINE_BAD;
-        struct fixture f;
-
-        setup(&f, rows[i].kind, 64);
-        read_lines(&f, rows[i].path, &last);
-        if (last != rows[i].last || kube_store_count(f.store) != rows[i].count)
-            fail_msg("%s: last %d, count %zu", rows[i].path, (int)last, kube_store_count(f.store));
-        if (last == LINE_ERROR)
-            assert_int_equal(f.status.code, 410);
-        (void)hear(&f);
-        teardown(&f);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        check_recording(&rows[i]);
+    check_recording(&(struct recording){path, &store_nodes, LINE_ERROR, 0});
+    free(path);
+    free(dir);
 }
 
 static void versions_are_ordered_by_length_first(void **state)
