@@ -24,8 +24,12 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
 {
     uint32_t cls = settings_class(s->settings, j->priority_class);
 
-    *g = (struct gang){.job = j->id, .attempt = j->attempt, .spec = spec, .grace_us = j->grace_us,
-                       .has_service = j->has_service, .size = j->n_members};
+    *g = (struct gang){.job = j->id,
+                       .attempt = j->attempt,
+                       .spec = spec,
+                       .grace_us = j->grace_us,
+                       .has_service = j->has_service,
+                       .size = j->n_members};
     (void)str_copy(g->job_name, sizeof(g->job_name), j->name); /* same bounds */
     (void)str_copy(g->ns, sizeof(g->ns), j->ns);
     (void)str_copy(g->tenant, sizeof(g->tenant), j->tenant);

@@ -97,11 +97,11 @@ void census_take(const struct cluster *c, const struct demand_role *role,
             ret->lacking = d;
 }
 
-uint64_t census_best_domain(const struct cluster *c, const struct demand_role *role,
-                            const struct resources *asks, uint32_t hierarchy, uint32_t level,
-                            const char **ret_path)
+uint64_t census_best_domain(const struct cluster *c, const struct demand *d, uint32_t role,
+                            const struct resources *asks, const char **ret_path)
 {
     const struct topology *t = &c->topology;
+    uint32_t hierarchy = d->hierarchy, level = d->required;
     uint64_t *slots = xcalloc(t->domains.n + 1, sizeof(*slots));
     bool is_host = level >= c->settings->hierarchies[hierarchy].n_levels;
     uint64_t best = 0;
@@ -109,19 +109,19 @@ uint64_t census_best_domain(const struct cluster *c, const struct demand_role *r
     *ret_path = NULL;
     for (size_t i = 0; i < c->by_name.n; i++) {
         const struct node *n = c->nodes.v[c->by_name.v[i]];
-        uint32_t d = is_host ? IX_NONE : topology_domain_at(t, n, hierarchy, level);
+        uint32_t ix = is_host ? IX_NONE : topology_domain_at(t, n, hierarchy, level);
         uint64_t sum;
         struct resources free_now;
 
-        if (!n->is_usable || !role_allows(role, n) || (!is_host && d == IX_NONE))
+        if (!n->is_usable || !role_allows(&d->roles[role], n) || (!is_host && ix == IX_NONE))
             continue;
         node_free(n, &free_now);
         sum = resources_times(asks, &free_now, JOB_PODS_MAX);
         if (!is_host)
-            sum = slots[d] += sum;
+            sum = slots[ix] += sum;
         if (sum > best || !*ret_path) {
             best = sum;
-            *ret_path = is_host ? n->name : t->domains.v[d]->path;
+            *ret_path = is_host ? n->name : t->domains.v[ix]->path;
         }
     }
     free(slots);

@@ -9,19 +9,19 @@
 #include "core/state.h"
 
 struct census {
-    uint32_t nodes;        /* known nodes with the GPUs that one pod asks, free or not */
-    uint32_t selector_out; /* of them, refused by the node selector */
-    uint32_t taint_out;    /* of them, refused by a taint */
-    uint32_t allowed;      /* of them, the rest */
-    uint32_t unhealthy;    /* of the allowed: cordoned, NotReady, deleting */
-    uint64_t capacity_slots;  /* pods that the allowed could hold when empty, by GPUs */
-    uint64_t size_slots;      /* the same by all resources */
-    uint64_t free_gpus;       /* on healthy allowed nodes */
-    uint64_t gpu_slots;       /* pods that fit by free GPUs, on healthy allowed nodes */
-    uint64_t all_slots;       /* pods that fit by all resources, on healthy allowed nodes */
-    uint64_t healed_slots;    /* all_slots, were the unhealthy ones healthy */
-    int lacking;              /* dimension that most often stops a pod where GPUs fit; -1 none */
-    const char *key;          /* label or taint key that refused most recently; NULL */
+    uint32_t nodes;          /* known nodes with the GPUs that one pod asks, free or not */
+    uint32_t selector_out;   /* of them, refused by the node selector */
+    uint32_t taint_out;      /* of them, refused by a taint */
+    uint32_t allowed;        /* of them, the rest */
+    uint32_t unhealthy;      /* of the allowed: cordoned, NotReady, deleting */
+    uint64_t capacity_slots; /* pods that the allowed could hold when empty, by GPUs */
+    uint64_t size_slots;     /* the same by all resources */
+    uint64_t free_gpus;      /* on healthy allowed nodes */
+    uint64_t gpu_slots;      /* pods that fit by free GPUs, on healthy allowed nodes */
+    uint64_t all_slots;      /* pods that fit by all resources, on healthy allowed nodes */
+    uint64_t healed_slots;   /* all_slots, were the unhealthy ones healthy */
+    int lacking;             /* dimension that most often stops a pod where GPUs fit; -1 none */
+    const char *key;         /* label or taint key that refused most recently; NULL */
     char trouble_node[NODE_NAME_MAX + 1]; /* an unhealthy one */
     const char *trouble;                  /* why */
     char near_node[NODE_NAME_MAX + 1];    /* healthy, with the most free GPUs below the wish */
@@ -31,9 +31,9 @@ struct census {
 /* Count for a role; asks: what one pod takes, shares filled in. */
 void census_take(const struct cluster *c, const struct demand_role *role,
                  const struct resources *asks, struct census *ret);
-/* Best domain of a level for a role: slots by all resources; *ret_path NULL: no domain. */
-uint64_t census_best_domain(const struct cluster *c, const struct demand_role *role,
-                            const struct resources *asks, uint32_t hierarchy, uint32_t level,
-                            const char **ret_path);
+/* Best domain of the demand's required level for one of its roles: slots by all resources;
+ * *ret_path NULL: no domain. */
+uint64_t census_best_domain(const struct cluster *c, const struct demand *d, uint32_t role,
+                            const struct resources *asks, const char **ret_path);
 
 #endif

@@ -36,7 +36,8 @@ void cluster_fini(struct cluster *c)
 {
     struct counted_pod *p, *next;
 
-    HASH_ITER (hh, c->pods, p, next) {
+    HASH_ITER(hh, c->pods, p, next)
+    {
         HASH_DELETE(hh, c->pods, p);
         counted_pod_destroy(p);
     }

@@ -28,14 +28,14 @@ struct counted_pod {
 struct cluster {
     const struct settings *settings;
     struct resource_names names;
-    VEC(struct node *) nodes;   /* by node_ix; NULL where a slot is free */
+    VEC(struct node *) nodes; /* by node_ix; NULL where a slot is free */
     VEC(uint32_t) free_slots;
-    VEC(uint32_t) by_name;      /* node_ix of known nodes in name order */
+    VEC(uint32_t) by_name; /* node_ix of known nodes in name order */
     struct node *node_by_name;
     struct counted_pod *pods;
     struct topology topology;
     int64_t model_gpus[MODELS_MAX]; /* GPUs of known nodes, free or not */
-    uint64_t shape_gen;         /* a node appeared, went, or changed its labels, taints or sizes */
+    uint64_t shape_gen; /* a node appeared, went, or changed its labels, taints or sizes */
     uint64_t freed_gen[MODELS_MAX + 1]; /* something became free on a node of this model
                                            ([MODELS_MAX]: on one without) */
     uint64_t freed_any;                 /* the same, of any node */
@@ -79,7 +79,8 @@ bool role_allows(const struct demand_role *role, const struct node *n);
 const char *constraint_text(const struct constraint *k);
 /* Why not: "selector", "taint", "model", "shared"; NULL when it is allowed. ret_key (may be NULL):
  * label or taint key that decided. */
-const char *role_refusal(const struct demand_role *role, const struct node *n, const char **ret_key);
+const char *role_refusal(const struct demand_role *role, const struct node *n,
+                         const char **ret_key);
 
 /* The demand of a spec, interned: same content, same pointer. One user more. */
 struct demand *demand_of(struct cluster *c, struct demand **table, const struct spec *spec);

@@ -14,31 +14,36 @@
 
 enum { COMBINATIONS_MAX = 64 };
 
-/* Models that a role with GPUs may be tried on, in order; a role without GPUs has the one MODELS_MAX. */
+/* Models that a role with GPUs may be tried on, in order; a role without GPUs has the one
+ * MODELS_MAX. */
 struct choices {
     uint32_t n[JOB_ROLES_MAX];
     uint8_t v[JOB_ROLES_MAX][MODELS_MAX];
     uint32_t at[JOB_ROLES_MAX]; /* odometer */
 };
 
+static uint32_t role_choices(const struct state *s, const struct demand_role *role,
+                             uint8_t ret[MODELS_MAX])
+{
+    uint32_t n = 0;
+
+    if (role->each.amount[RES_GPUS] == 0)
+        ret[n++] = MODELS_MAX;
+    else if (role->n_models == 0)
+        for (uint32_t m = 0; m < s->settings->n_models; m++)
+            if (s->cluster.model_gpus[m] > 0)
+                ret[n++] = (uint8_t)m;
+    for (uint32_t i = 0; i < role->n_models; i++)
+        if (role->models[i] < MODELS_MAX)
+            ret[n++] = role->models[i];
+    return n;
+}
+
 static void list_choices(const struct state *s, const struct demand *d, struct choices *c)
 {
     *c = (struct choices){0};
-    for (uint32_t r = 0; r < d->n_roles; r++) {
-        const struct demand_role *role = &d->roles[r];
-
-        if (role->each.amount[RES_GPUS] == 0) {
-            c->v[r][c->n[r]++] = MODELS_MAX;
-        } else if (role->n_models) {
-            for (uint32_t i = 0; i < role->n_models; i++)
-                if (role->models[i] < MODELS_MAX)
-                    c->v[r][c->n[r]++] = role->models[i];
-        } else {
-            for (uint32_t m = 0; m < s->settings->n_models; m++)
-                if (s->cluster.model_gpus[m] > 0)
-                    c->v[r][c->n[r]++] = (uint8_t)m;
-        }
-    }
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        c->n[r] = role_choices(s, &d->roles[r], c->v[r]);
 }
 
 /* Models of the present combination; false when some role has none. */
@@ -87,8 +92,8 @@ static void refresh_shares(const struct state *s, struct demand *d)
             (role->has_share && role->share_gen == s->cluster.shape_gen))
             continue;
         role->share_gen = s->cluster.shape_gen;
-        role->has_share = demand_share(&s->cluster, role, &role->share_cpu_milli,
-                                       &role->share_memory_bytes);
+        role->has_share =
+            demand_share(&s->cluster, role, &role->share_cpu_milli, &role->share_memory_bytes);
     }
 }
 

@@ -23,7 +23,7 @@ struct constraint {
         char *value;
         char *effect; /* NULL: every effect */
         bool exists;
-    } *tolerations;
+    } * tolerations;
     UT_hash_handle hh;
 };
 
@@ -106,7 +106,8 @@ void constraint_table_fini(struct cluster *c)
 {
     struct constraint *k, *next;
 
-    HASH_ITER (hh, c->constraints, k, next) {
+    HASH_ITER(hh, c->constraints, k, next)
+    {
         HASH_DELETE(hh, c->constraints, k);
         constraint_destroy(k);
     }
@@ -236,7 +237,8 @@ static void fill_topology(const struct cluster *c, struct demand *d, const struc
         return;
     }
     h2 = h;
-    if (spec->topology_preferred && !settings_level(st, spec->topology_preferred, &h2, &d->preferred))
+    if (spec->topology_preferred &&
+        !settings_level(st, spec->topology_preferred, &h2, &d->preferred))
         d->has_unknown_level = true;
     d->hierarchy = spec->topology_required ? h : h2;
     if (!spec->topology_preferred && st->n_hierarchies) {

@@ -41,9 +41,9 @@ struct demand {
     uint32_t pods; /* in all */
     uint64_t gpus; /* in all */
     /* topology: level indices as in topology.h; IX_NONE */
-    uint32_t hierarchy; /* of the levels below */
-    uint32_t required;  /* position in it, n_levels for host; IX_NONE: none */
-    uint32_t preferred; /* position; IX_NONE: any */
+    uint32_t hierarchy;     /* of the levels below */
+    uint32_t required;      /* position in it, n_levels for host; IX_NONE: none */
+    uint32_t preferred;     /* position; IX_NONE: any */
     bool has_unknown_level; /* a level that left the configuration: InvalidLevel, waits */
 
     /* explain_hardware() of this shape_gen */

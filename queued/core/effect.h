@@ -30,9 +30,9 @@ enum effect_kind {
     EFFECT_DROP_REQUEST,
     EFFECT_DROP_EVENTS, /* all below a sequence number */
     EFFECT_REPLY,
-    EFFECT_GANG_START,  /* create and bind the pods of the current attempt */
-    EFFECT_GANG_STOP,   /* delete what exists of the current attempt; maybe the service */
-    EFFECT_POD_DELETE,  /* one stray pod */
+    EFFECT_GANG_START, /* create and bind the pods of the current attempt */
+    EFFECT_GANG_STOP,  /* delete what exists of the current attempt; maybe the service */
+    EFFECT_POD_DELETE, /* one stray pod */
     EFFECT_KINDS,
 };
 
@@ -43,8 +43,8 @@ struct job_note {
     struct job_id job;
     char job_name[JOB_NAME_MAX + 1];
     char tenant[TENANT_PATH_MAX + 1];
-    uint32_t uid; /* owner, for the filter of watchers */
-    enum job_state from; /* 0: submitted */
+    uint32_t uid;         /* owner, for the filter of watchers */
+    enum job_state from;  /* 0: submitted */
     enum job_event event; /* row of the table that was taken; not stored */
     enum job_state to;
     uint32_t attempt;
@@ -72,7 +72,7 @@ struct attempt_row {
     char user[USER_NAME_MAX + 1];
     uint32_t pods, nodes;
     uint64_t gpus;
-    char model[LABEL_MAX + 1]; /* of the first role with GPUs; "" none */
+    char model[LABEL_MAX + 1];               /* of the first role with GPUs; "" none */
     usec_t decided_at, running_at, ended_at; /* running_at 0: never */
     enum job_state state;                    /* that the job left for */
     int32_t exit_code;                       /* -1 unknown */
@@ -88,15 +88,15 @@ struct effect {
     enum effect_kind kind;
     struct job_id job; /* of SAVE_JOB, SAVE_SPEC, SAVE_ATTEMPT, DROP_*, GANG_* */
     union {
-        struct spec *spec;          /* SAVE_SPEC; owned */
-        struct answer *answer;      /* SAVE_REQUEST; owned. DROP_REQUEST: uid and request_id */
-        struct job_note *note;      /* SAVE_EVENT; owned */
-        struct reply *reply;        /* REPLY; owned */
+        struct spec *spec;           /* SAVE_SPEC; owned */
+        struct answer *answer;       /* SAVE_REQUEST; owned. DROP_REQUEST: uid and request_id */
+        struct job_note *note;       /* SAVE_EVENT; owned */
+        struct reply *reply;         /* REPLY; owned */
         struct attempt_row *attempt; /* SAVE_ATTEMPT; owned */
-        struct ev_pod_gone *pod;    /* POD_DELETE: ns, name, uid; owned */
-        char *key; /* DROP_KEY, and SAVE_KEY of a job that goes: "tenant\nkey"; owned */
-        uint64_t below_seq;         /* DROP_EVENTS */
-        bool with_service;          /* GANG_STOP: remove the service too */
+        struct ev_pod_gone *pod;     /* POD_DELETE: ns, name, uid; owned */
+        char *key;          /* DROP_KEY, and SAVE_KEY of a job that goes: "tenant\nkey"; owned */
+        uint64_t below_seq; /* DROP_EVENTS */
+        bool with_service;  /* GANG_STOP: remove the service too */
     } u;
 };
 

@@ -19,10 +19,10 @@
 
 enum event_kind {
     EV_NONE,
-    EV_JOB_SUBMIT,   /* a client: store this job */
-    EV_JOB_CANCEL,   /* a client: stop this job */
-    EV_GANG_PLACED,  /* the cycle: a placement for a pending gang */
-    EV_NODE_SEEN,    /* a node is new or has changed */
+    EV_JOB_SUBMIT,  /* a client: store this job */
+    EV_JOB_CANCEL,  /* a client: stop this job */
+    EV_GANG_PLACED, /* the cycle: a placement for a pending gang */
+    EV_NODE_SEEN,   /* a node is new or has changed */
     EV_NODE_GONE,
     EV_POD_SEEN,     /* a pod, ours or foreign, as the API server has it now */
     EV_POD_GONE,     /* a pod object is gone */
@@ -57,8 +57,8 @@ struct ev_submit {
     struct caller caller;
     struct spec *spec; /* checked by spec_check(); owned */
     uint8_t digest[SPEC_DIGEST_BYTES];
-    bool is_dry_run;         /* all checks and the verdict, nothing stored */
-    bool require_feasible;   /* refuse what no node of the cluster could ever take */
+    bool is_dry_run;       /* all checks and the verdict, nothing stored */
+    bool require_feasible; /* refuse what no node of the cluster could ever take */
 };
 
 struct ev_cancel {
@@ -75,7 +75,7 @@ struct placement_member {
 
 struct ev_placed {
     struct job_id job;
-    uint32_t n; /* members, in the order of struct job */
+    uint32_t n;                       /* members, in the order of struct job */
     struct placement_member *members; /* owned */
     uint8_t models[JOB_ROLES_MAX];    /* per role, charged; MODELS_MAX: no GPUs */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX];
@@ -106,8 +106,8 @@ struct node_fact {
     uint32_t n_labels;
     struct node_taint *taints;
     uint32_t n_taints;
-    bool is_ready;       /* condition Ready is True */
-    bool is_cordoned;    /* spec.unschedulable */
+    bool is_ready;    /* condition Ready is True */
+    bool is_cordoned; /* spec.unschedulable */
     bool is_deleting;
     usec_t not_ready_since; /* transition time of Ready when it is not True; 0 unknown */
 };
@@ -123,8 +123,8 @@ struct pod_fact {
     enum pod_phase phase;
     bool is_deleting;
     bool is_ready;
-    int16_t exit_code;              /* of the first container when terminated; -1 */
-    char reason[64];                /* status.reason or the container's: "OOMKilled" ... */
+    int16_t exit_code;                /* of the first container when terminated; -1 */
+    char reason[64];                  /* status.reason or the container's: "OOMKilled" ... */
     struct resource_amount *requests; /* effective request of the whole pod */
     uint32_t n_requests;
     /* from our labels; job.v 0: none of ours, or labels that do not parse */
@@ -165,9 +165,9 @@ struct event {
         struct ev_submit submit;
         struct ev_cancel cancel;
         struct ev_placed placed;
-        struct node_fact *node; /* EV_NODE_SEEN; owned */
-        char *node_name;        /* EV_NODE_GONE; owned */
-        struct pod_fact *pod;   /* EV_POD_SEEN; owned */
+        struct node_fact *node;       /* EV_NODE_SEEN; owned */
+        char *node_name;              /* EV_NODE_GONE; owned */
+        struct pod_fact *pod;         /* EV_POD_SEEN; owned */
         struct ev_pod_gone *pod_gone; /* owned */
         struct ev_pod_answer *answer; /* EV_POD_BOUND, EV_POD_REFUSED; owned */
         struct job_id service_job;    /* EV_SERVICE_GONE */

@@ -30,7 +30,8 @@ static void sweep_answers(struct state *s, struct effects *fx)
     struct remembered *r, *next;
     int n = 0;
 
-    HASH_ITER (hh, s->answers, r, next) {
+    HASH_ITER(hh, s->answers, r, next)
+    {
         struct answer *a;
 
         if (r->at + EXPIRE_ANSWER_S * USEC_PER_SEC > s->now || n++ == EXPIRE_BATCH)
@@ -51,7 +52,8 @@ static void sweep_keys(struct state *s, struct effects *fx)
     struct submit_key *k, *next;
     int n = 0;
 
-    HASH_ITER (hh, s->keys, k, next) {
+    HASH_ITER(hh, s->keys, k, next)
+    {
         if (k->drop_at == 0 || k->drop_at > s->now)
             continue;
         if (n++ == EXPIRE_BATCH)

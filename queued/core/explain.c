@@ -94,52 +94,79 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
     str_fini(&b);
 }
 
+/* GPUs of all roles that look for the same models as this one. */
+static uint64_t need_together(const struct demand *d, const struct demand_role *r)
+{
+    uint64_t need = 0;
+
+    for (uint32_t i = 0; i < d->n_roles; i++) {
+        const struct demand_role *o = &d->roles[i];
+
+        if (o->n_models == r->n_models && memcmp(o->models, r->models, r->n_models) == 0)
+            need += (uint64_t)o->replicas * (uint64_t)o->each.amount[RES_GPUS];
+    }
+    return need;
+}
+
+/* Where a limit stops a role, on the last of its models; at IX_NONE: nowhere. */
+struct full {
+    uint32_t at;
+    uint32_t model;
+    uint64_t need;
+};
+
+static struct full find_full(const struct state *s, const struct job *j, uint32_t role, bool ever)
+{
+    const struct demand_role *r = &j->demand->roles[role];
+    uint32_t n = r->n_models ? r->n_models : s->settings->n_models;
+    struct full f = {.at = IX_NONE, .need = need_together(j->demand, r)};
+
+    for (uint32_t i = 0; i < n && r->each.amount[RES_GPUS]; i++) {
+        uint32_t m = r->n_models ? r->models[i] : i;
+        uint32_t at = IX_NONE;
+
+        /* a gang that takes any model is tried on those that the cluster has */
+        if (m >= s->settings->n_models || (r->n_models == 0 && s->cluster.model_gpus[m] == 0))
+            continue;
+        if (ever ? tenant_could_admit(&s->tenants, j->tenant_ix, m, f.need, &at)
+                 : tenant_admits(&s->tenants, j->tenant_ix, m, f.need, &at))
+            return (struct full){.at = IX_NONE};
+        f.at = at;
+        f.model = m;
+    }
+    return f;
+}
+
 /* Limits of the tenant: can never fit, or is full now. */
 static bool say_limit(const struct state *s, const struct job *j, struct explain *x, bool ever)
 {
-    for (uint32_t r = 0; r < j->demand->n_roles; r++) {
-        const struct demand_role *role = &j->demand->roles[r];
-        uint32_t n = role->n_models ? role->n_models : s->settings->n_models;
-        uint32_t at = IX_NONE, model = 0;
-        bool fits = role->each.amount[RES_GPUS] == 0;
-        const struct tenant_setting *t;
+    struct full f = {.at = IX_NONE};
+    const struct tenant_setting *t;
+    const char *model;
+    uint64_t used;
 
-        for (uint32_t i = 0; i < n && !fits; i++) {
-            uint32_t m = role->n_models ? role->models[i] : i;
-            uint32_t full = IX_NONE;
-
-            /* a gang that takes any model is tried on those that the cluster has */
-            if (m >= s->settings->n_models ||
-                (role->n_models == 0 && s->cluster.model_gpus[m] == 0))
-                continue;
-            fits = ever ? tenant_could_admit(&s->tenants, j->tenant_ix, m, j->demand->gpus, &full)
-                        : tenant_admits(&s->tenants, j->tenant_ix, m, j->demand->gpus, &full);
-            if (!fits) {
-                at = full;
-                model = m;
-            }
-        }
-        if (fits || at == IX_NONE)
-            continue;
-        t = &s->settings->tenants[at];
-        number(x, "needed_gpus", j->demand->gpus);
-        number(x, "limit_gpus", (uint64_t)t->limit.gpus[model]);
-        number(x, "used_gpus", s->tenants.v[at].used[model]);
-        if (ever) {
-            say(x, "ExceedsTenantLimit", "needs %llu %s, limit of %s is %lld: can never run",
-                (unsigned long long)j->demand->gpus, s->settings->models[model].name, t->path,
-                (long long)t->limit.gpus[model]);
-            next_step(x, "ask for less, or have the limit of %s raised", t->path);
-        } else {
-            say(x, "TenantLimit", "%s uses %llu of its limit of %lld %s, this needs %llu", t->path,
-                (unsigned long long)s->tenants.v[at].used[model], (long long)t->limit.gpus[model],
-                s->settings->models[model].name, (unsigned long long)j->demand->gpus);
-            next_step(x, "starts when gangs of %s end; 'queuectl list --tenant %s' shows them",
-                      t->path, t->path);
-        }
-        return true;
+    for (uint32_t r = 0; r < j->demand->n_roles && f.at == IX_NONE; r++)
+        f = find_full(s, j, r, ever);
+    if (f.at == IX_NONE)
+        return false;
+    t = &s->settings->tenants[f.at];
+    model = s->settings->models[f.model].name;
+    used = s->tenants.v[f.at].used[f.model];
+    number(x, "needed_gpus", f.need);
+    number(x, "limit_gpus", (uint64_t)t->limit.gpus[f.model]);
+    number(x, "used_gpus", used);
+    if (ever) {
+        say(x, "ExceedsTenantLimit", "needs %llu %s, limit of %s is %lld: can never run",
+            (unsigned long long)f.need, model, t->path, (long long)t->limit.gpus[f.model]);
+        next_step(x, "ask for less, or have the limit of %s raised", t->path);
+    } else {
+        say(x, "TenantLimit", "%s uses %llu of its limit of %lld %s, this needs %llu", t->path,
+            (unsigned long long)used, (long long)t->limit.gpus[f.model], model,
+            (unsigned long long)f.need);
+        next_step(x, "starts when gangs of %s end; 'queuectl list --tenant %s' shows them", t->path,
+                  t->path);
     }
-    return false;
+    return true;
 }
 
 /* Why the cluster could never take the role, empty and healthy; NULL: it could. */
@@ -159,8 +186,9 @@ static const char *never_fits(const struct state *s, const struct demand_role *r
         return "SelectorMismatch";
     }
     if (k->allowed == 0) {
-        (void)snprintf(text, size, "%u nodes have %u %s, all carry a taint that is not tolerated "
-                                   "(%.80s)",
+        (void)snprintf(text, size,
+                       "%u nodes have %u %s, all carry a taint that is not tolerated "
+                       "(%.80s)",
                        k->nodes, gpus, model, k->key ? k->key : "");
         return "UntoleratedTaint";
     }
@@ -211,7 +239,21 @@ static int by_time(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* When enough gangs that hold the role's models have ended at the latest; 0: never by ends alone. */
+/* GPUs that a job holds of the models that a role may use. */
+static uint64_t held_of_models(const struct job *j, const struct demand_role *r)
+{
+    uint64_t gpus = 0;
+
+    for (uint32_t k = 0; k < j->demand->n_roles && j->charged_gpus; k++)
+        if (j->models[k] != MODELS_MAX &&
+            (r->n_models == 0 || memchr(r->models, j->models[k], r->n_models)))
+            gpus += (uint64_t)j->demand->roles[k].replicas *
+                    (uint64_t)j->demand->roles[k].each.amount[RES_GPUS];
+    return gpus;
+}
+
+/* When enough gangs that hold the role's models have ended at the latest; 0: never by ends alone.
+ */
 static usec_t enough_by(const struct state *s, const struct demand_role *r, uint64_t missing)
 {
     struct end *ends = xcalloc(s->active.n + 1, sizeof(*ends));
@@ -223,11 +265,7 @@ static usec_t enough_by(const struct state *s, const struct demand_role *r, uint
 
         ends[n].at = (j->running_at ? j->running_at : j->attempt_at + j->start_timeout_us) +
                      j->max_runtime_us + j->grace_us;
-        for (uint32_t k = 0; k < j->demand->n_roles && j->charged_gpus; k++)
-            for (uint32_t m = 0; m < s->settings->n_models; m++)
-                if (j->models[k] == m && (r->n_models == 0 || memchr(r->models, (int)m, r->n_models)))
-                    ends[n].gpus += (uint64_t)j->demand->roles[k].replicas *
-                                    (uint64_t)j->demand->roles[k].each.amount[RES_GPUS];
+        ends[n].gpus = held_of_models(j, r);
         n += ends[n].gpus > 0;
     }
     qsort(ends, n, sizeof(*ends), by_time);
@@ -239,20 +277,6 @@ static usec_t enough_by(const struct state *s, const struct demand_role *r, uint
     }
     free(ends);
     return at;
-}
-
-/* GPUs of all roles that look for the same models as this one. */
-static uint64_t need_together(const struct demand *d, const struct demand_role *r)
-{
-    uint64_t need = 0;
-
-    for (uint32_t i = 0; i < d->n_roles; i++) {
-        const struct demand_role *o = &d->roles[i];
-
-        if (o->n_models == r->n_models && memcmp(o->models, r->models, r->n_models) == 0)
-            need += (uint64_t)o->replicas * (uint64_t)o->each.amount[RES_GPUS];
-    }
-    return need;
 }
 
 static void say_insufficient(const struct state *s, const struct demand_role *r, uint64_t need,
@@ -279,7 +303,7 @@ static bool say_topology(const struct state *s, const struct demand *d, const st
 
     if (d->required == IX_NONE)
         return false;
-    best = census_best_domain(&s->cluster, r, asks, d->hierarchy, d->required, &path);
+    best = census_best_domain(&s->cluster, d, (uint32_t)(r - d->roles), asks, &path);
     if (best >= r->replicas)
         return false;
     number(x, "best_domain_pods", best);
@@ -461,7 +485,8 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
     } else if (j->state == JOB_BINDING) {
         say(ret, "WaitingForBind", "%u of %u pods bound", j->n_bound, j->n_members);
     } else if (j->state == JOB_STARTING) {
-        say(ret, "WaitingForStart", "%u of %u pods Running", j->n_running + j->n_done, j->n_members);
+        say(ret, "WaitingForStart", "%u of %u pods Running", j->n_running + j->n_done,
+            j->n_members);
         number(ret, "running_pods", j->n_running);
         number(ret, "pods", j->n_members);
     }

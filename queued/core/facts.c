@@ -114,7 +114,8 @@ void facts_check_orphans(struct state *s, struct effects *fx)
 {
     struct orphan *o, *next;
 
-    HASH_ITER (hh, s->orphans, o, next) {
+    HASH_ITER(hh, s->orphans, o, next)
+    {
         char *slash = strchr(o->key, '/');
 
         if (o->seen_at + ORPHAN_KEEP_S * USEC_PER_SEC > s->now)

@@ -335,8 +335,10 @@ void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *
     /* a job that is on its way to another end keeps it */
     if (j->state != JOB_STOPPING || j->outcome == JOB_PENDING)
         (void)job_move(s, j,
-                       &(struct job_step){.event = JOB_EV_CANCEL, .outcome = JOB_CANCELLED,
-                                          .code = "Cancelled", .text = text},
+                       &(struct job_step){.event = JOB_EV_CANCEL,
+                                          .outcome = JOB_CANCELLED,
+                                          .code = "Cancelled",
+                                          .text = text},
                        fx);
     conclude(s, &ev->ref, &a, fx);
 }

@@ -19,8 +19,8 @@
 #include "util/parse.h"
 
 enum member_phase {
-    MEMBER_PLACED,  /* host chosen; the pod may or may not exist */
-    MEMBER_BOUND,   /* the API server has accepted the binding */
+    MEMBER_PLACED, /* host chosen; the pod may or may not exist */
+    MEMBER_BOUND,  /* the API server has accepted the binding */
     MEMBER_RUNNING,
     MEMBER_SUCCEEDED, /* terminal: holds nothing */
     MEMBER_FAILED,    /* terminal: holds nothing */
@@ -33,9 +33,9 @@ struct member {
     uint32_t rank;  /* 0..pods-1, neighbours sit on neighbouring hosts */
     uint16_t index; /* in its role */
     uint8_t role;
-    uint8_t phase; /* enum member_phase */
-    int16_t exit_code; /* of a terminal one; -1 unknown */
-    bool is_seen;      /* in the pod list of this connection */
+    uint8_t phase;         /* enum member_phase */
+    int16_t exit_code;     /* of a terminal one; -1 unknown */
+    bool is_seen;          /* in the pod list of this connection */
     char uid[UID_MAX + 1]; /* "" until known */
 };
 
@@ -59,26 +59,26 @@ struct job {
     usec_t submitted_at;
     usec_t max_runtime_us, max_queue_us, start_timeout_us, grace_us;
     uint32_t max_restarts;
-    struct demand *demand; /* interned in the state; shared */
+    struct demand *demand;               /* interned in the state; shared */
     char submit_key[SUBMIT_KEY_MAX + 1]; /* "" none */
     uint8_t digest[32];                  /* of the spec (spec_feed), SHA-256 */
 
     /* moves */
     enum job_state state;
-    enum job_state outcome; /* while Stopping: where to; JOB_PENDING: requeue. 0 otherwise */
+    enum job_state outcome;   /* while Stopping: where to; JOB_PENDING: requeue. 0 otherwise */
     struct job_reason reason; /* of the last transition */
     usec_t state_since;
-    usec_t queued_at;      /* start of the present wait, for maxQueueTime */
-    uint32_t attempt;      /* 0 before the first placement, then 1.. */
-    uint32_t restarts;     /* that count against max_restarts */
-    uint32_t refusals;     /* placements undone in a row, for back-off */
-    usec_t not_before;     /* back-off: no placement earlier; 0 none */
-    usec_t attempt_at;     /* decision of the current attempt */
-    usec_t running_at;     /* all members Running; 0 not yet */
-    usec_t ended_at;       /* terminal since; 0 */
-    int32_t exit_code;     /* highest of the members; -1 unknown */
-    bool has_service;      /* a headless service was asked for and not yet removed */
-    bool has_pods;         /* terminal, and finished pods are still kept */
+    usec_t queued_at;                    /* start of the present wait, for maxQueueTime */
+    uint32_t attempt;                    /* 0 before the first placement, then 1.. */
+    uint32_t restarts;                   /* that count against max_restarts */
+    uint32_t refusals;                   /* placements undone in a row, for back-off */
+    usec_t not_before;                   /* back-off: no placement earlier; 0 none */
+    usec_t attempt_at;                   /* decision of the current attempt */
+    usec_t running_at;                   /* all members Running; 0 not yet */
+    usec_t ended_at;                     /* terminal since; 0 */
+    int32_t exit_code;                   /* highest of the members; -1 unknown */
+    bool has_service;                    /* a headless service was asked for and not yet removed */
+    bool has_pods;                       /* terminal, and finished pods are still kept */
     uint32_t excluded[JOB_EXCLUDED_MAX]; /* node_ix that refused; IX_NONE empty. In memory only */
 
     /* the current attempt; NULL without one */
@@ -86,20 +86,20 @@ struct job {
     struct member *members;
     int64_t fixed_cpu_milli[JOB_ROLES_MAX]; /* what a role that left it out was given; -1 */
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
-    uint32_t charged_gpus; /* what the tenant is charged now */
+    uint32_t charged_gpus;         /* what the tenant is charged now */
     uint8_t models[JOB_ROLES_MAX]; /* per role: model it was placed on; MODELS_MAX: no GPUs */
     uint32_t n_bound, n_running, n_done, n_gone; /* counts over members, kept by job_set_phase() */
     bool is_resumed; /* after a start: its pods were compared with the list */
 
     /* the queue */
     uint32_t position, position_overall; /* of state->positions->turn */
-    struct bucket *bucket;     /* while Pending; NULL otherwise */
-    struct job *prev, *next;   /* in the bucket, by age */
-    size_t timer_ix;           /* position in state->timers, SIZE_MAX: none */
+    struct bucket *bucket;               /* while Pending; NULL otherwise */
+    struct job *prev, *next;             /* in the bucket, by age */
+    size_t timer_ix;                     /* position in state->timers, SIZE_MAX: none */
     usec_t timer_at;
-    uint64_t saved_turn;       /* turn in which SAVE was asked for */
-    UT_hash_handle hh;         /* by id */
-    UT_hash_handle hh_name;    /* by ns/name */
+    uint64_t saved_turn;                             /* turn in which SAVE was asked for */
+    UT_hash_handle hh;                               /* by id */
+    UT_hash_handle hh_name;                          /* by ns/name */
     char key_name[LABEL_MAX + 1 + JOB_NAME_MAX + 1]; /* "ns/name" */
 };
 

@@ -32,22 +32,14 @@ static const char *const state_names[] = {
 };
 
 static const char *const event_names[] = {
-    [JOB_EV_PLACED] = "placed",
-    [JOB_EV_HOLD] = "hold",
-    [JOB_EV_RELEASE] = "release",
-    [JOB_EV_CANCEL] = "cancel",
-    [JOB_EV_TIME_UP] = "time-up",
-    [JOB_EV_ALL_BOUND] = "all-bound",
-    [JOB_EV_REFUSED] = "refused",
-    [JOB_EV_REJECTED] = "rejected",
-    [JOB_EV_START_LATE] = "start-late",
-    [JOB_EV_MEMBER_FAILED] = "member-failed",
-    [JOB_EV_MEMBER_LOST] = "member-lost",
-    [JOB_EV_ALL_RUNNING] = "all-running",
-    [JOB_EV_ALL_DONE] = "all-done",
-    [JOB_EV_GIVE_UP] = "give-up",
-    [JOB_EV_PREEMPT] = "preempt",
-    [JOB_EV_ALL_GONE] = "all-gone",
+    [JOB_EV_PLACED] = "placed",           [JOB_EV_HOLD] = "hold",
+    [JOB_EV_RELEASE] = "release",         [JOB_EV_CANCEL] = "cancel",
+    [JOB_EV_TIME_UP] = "time-up",         [JOB_EV_ALL_BOUND] = "all-bound",
+    [JOB_EV_REFUSED] = "refused",         [JOB_EV_REJECTED] = "rejected",
+    [JOB_EV_START_LATE] = "start-late",   [JOB_EV_MEMBER_FAILED] = "member-failed",
+    [JOB_EV_MEMBER_LOST] = "member-lost", [JOB_EV_ALL_RUNNING] = "all-running",
+    [JOB_EV_ALL_DONE] = "all-done",       [JOB_EV_GIVE_UP] = "give-up",
+    [JOB_EV_PREEMPT] = "preempt",         [JOB_EV_ALL_GONE] = "all-gone",
 };
 
 const struct job_fsm_row *job_fsm_rows(unsigned *ret_n)

@@ -53,7 +53,8 @@ struct job_fsm_row {
 
 /* The table, for tests and documents. */
 const struct job_fsm_row *job_fsm_rows(unsigned *ret_n);
-/* Next state, JOB_OUTCOME already replaced by outcome. false: no such transition; *ret untouched. */
+/* Next state, JOB_OUTCOME already replaced by outcome. false: no such transition; *ret untouched.
+ */
 bool job_fsm_next(enum job_state from, enum job_event event, enum job_state outcome,
                   enum job_state *ret);
 

@@ -49,7 +49,7 @@ static uint32_t *active_count(struct state *s, const struct job *j)
     return j->tenant_ix == IX_NONE ? NULL : &s->tenants.v[j->tenant_ix].active;
 }
 
-static bool holds(const struct member *m)
+bool job_member_holds(const struct member *m)
 {
     return m->phase == MEMBER_PLACED || m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
 }
@@ -111,10 +111,9 @@ void job_hold_all(struct state *s, struct job *j)
         ++*active_count(s, j);
 }
 
-/* The member takes nothing any more. */
-static void release(struct state *s, struct job *j, struct member *m, enum member_phase phase)
+void job_release(struct state *s, struct job *j, struct member *m, enum member_phase phase)
 {
-    if (holds(m)) {
+    if (job_member_holds(m)) {
         struct resources asks;
 
         state_pod_asks(j, m->role, &asks);
@@ -149,7 +148,8 @@ static uint32_t distinct_nodes(const struct job *j)
 }
 
 /* The accounting row of the attempt that is over. */
-static void save_attempt(struct state *s, const struct job *j, enum job_state to, struct effects *fx)
+static void save_attempt(struct state *s, const struct job *j, enum job_state to,
+                         struct effects *fx)
 {
     struct attempt_row *row = xcalloc(1, sizeof(*row));
 
@@ -173,8 +173,7 @@ static void save_attempt(struct state *s, const struct job *j, enum job_state to
     effects_add(fx, EFFECT_SAVE_ATTEMPT, j->id)->u.attempt = row;
 }
 
-/* seconds * 2^n, at most cap seconds. */
-static usec_t back_off(uint32_t n, int64_t seconds, int64_t cap)
+usec_t job_back_off(uint32_t n, int64_t seconds, int64_t cap)
 {
     int64_t d = n > 20 ? cap : seconds << n;
 
@@ -328,192 +327,41 @@ void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct 
     job_hold_all(s, j);
     if (j->n_members > 1)
         j->has_service = true;
-    (void)job_move(s, j,
-                   &(struct job_step){.event = JOB_EV_PLACED, .code = "WaitingForBind", .text = ""},
-                   fx);
+    (void)job_move(
+        s, j, &(struct job_step){.event = JOB_EV_PLACED, .code = "WaitingForBind", .text = ""}, fx);
     (void)effects_add(fx, EFFECT_GANG_START, j->id);
 }
 
-static void check_progress(struct state *s, struct job *j, struct effects *fx)
-{
-    if (j->state == JOB_BINDING && j->n_bound == j->n_members)
-        (void)job_move(s, j,
-                       &(struct job_step){.event = JOB_EV_ALL_BOUND, .code = "WaitingForStart",
-                                          .text = ""},
-                       fx);
-    if (j->state == JOB_STARTING && j->n_running + j->n_done == j->n_members) {
-        j->running_at = s->now;
-        j->refusals = 0;
-        (void)job_move(
-            s, j, &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "", .text = ""},
-            fx);
-    }
-    if (j->state == JOB_RUNNING && j->n_done == j->n_members) {
-        j->exit_code = 0;
-        (void)job_move(s, j,
-                       &(struct job_step){.event = JOB_EV_ALL_DONE, .outcome = JOB_SUCCEEDED,
-                                          .code = "Completed", .text = ""},
-                       fx);
-    }
-}
-
-void job_member_bound(struct state *s, struct job *j, struct member *m, struct effects *fx)
-{
-    if (m->phase != MEMBER_PLACED)
-        return;
-    job_set_phase(j, m, MEMBER_BOUND);
-    check_progress(s, j, fx);
-}
-
-void job_member_running(struct state *s, struct job *j, struct member *m, struct effects *fx)
-{
-    if (m->phase != MEMBER_PLACED && m->phase != MEMBER_BOUND)
-        return;
-    job_set_phase(j, m, MEMBER_RUNNING);
-    check_progress(s, j, fx);
-}
-
-static bool wants_all_gone(const struct job *j)
+bool job_wants_all_gone(const struct job *j)
 {
     return j->state == JOB_RESTARTING || (j->state == JOB_STOPPING && j->outcome == JOB_PENDING);
 }
 
 void job_check_gone(struct state *s, struct job *j, struct effects *fx)
 {
-    uint32_t over = j->n_gone + (wants_all_gone(j) ? 0 : j->n_done);
+    uint32_t over = j->n_gone + (job_wants_all_gone(j) ? 0 : j->n_done);
 
     if (j->state != JOB_STOPPING && j->state != JOB_RESTARTING)
         return;
-    if (over < j->n_members || (!wants_all_gone(j) && j->has_service))
+    if (over < j->n_members || (!job_wants_all_gone(j) && j->has_service))
         return;
     (void)job_move(s, j, &(struct job_step){.event = JOB_EV_ALL_GONE}, fx);
 }
 
-/* Failures that the node made, not the job: restarted free of charge. */
-static bool is_node_trouble(const char *reason)
+void job_undo(struct state *s, struct job *j, const struct job_step *why, struct effects *fx)
 {
-    static const char *const words[] = {"OutOf", "UnexpectedAdmissionError", "NodeShutdown",
-                                        "Shutdown", "NodeAffinity", "Evicted", "NodeLost"};
-
-    if (strcmp(reason, "OutOfMemory") == 0)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strncmp(reason, words[i], strlen(words[i])) == 0)
-            return true;
-    return false;
-}
-
-static void exclude(struct job *j, uint32_t node_ix)
-{
-    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
-        if (j->excluded[i] == node_ix)
-            return;
-    memmove(&j->excluded[1], &j->excluded[0], sizeof(j->excluded) - sizeof(j->excluded[0]));
-    j->excluded[0] = node_ix;
-}
-
-/* Undo and requeue without charge to the job; each time in a row waits longer. */
-static void undo(struct state *s, struct job *j, enum job_event event, const char *code,
-                 const char *text, struct effects *fx)
-{
-    struct job_step step = {.event = event, .code = code, .text = text};
+    struct job_step step = *why;
 
     if (j->state == JOB_BINDING || j->state == JOB_STARTING)
         step.outcome = JOB_PENDING;
-    if (j->state == JOB_RUNNING && event == JOB_EV_MEMBER_LOST) {
+    if (j->state == JOB_RUNNING && step.event == JOB_EV_MEMBER_LOST) {
         (void)job_move(s, j, &step, fx);
         return;
     }
     if (step.outcome != JOB_PENDING)
         return;
-    j->not_before = s->now + back_off(j->refusals++, 1, 300);
+    j->not_before = s->now + job_back_off(j->refusals++, 1, 300);
     (void)job_move(s, j, &step, fx);
-}
-
-/* A member failed by its own fault. */
-static void fail(struct state *s, struct job *j, const char *text, struct effects *fx)
-{
-    struct job_step step = {.event = JOB_EV_MEMBER_FAILED, .code = "ExitCode", .text = text};
-    bool may_restart = j->restarts < j->max_restarts;
-
-    if (j->state != JOB_BINDING && j->state != JOB_STARTING && j->state != JOB_RUNNING)
-        return;
-    if (may_restart)
-        j->not_before = s->now + back_off(j->restarts++, 30, 600);
-    if (j->state != JOB_RUNNING)
-        step.outcome = may_restart ? JOB_PENDING : JOB_FAILED;
-    else if (!may_restart) {
-        step.event = JOB_EV_GIVE_UP;
-        step.outcome = JOB_FAILED;
-    }
-    (void)job_move(s, j, &step, fx);
-}
-
-void job_member_ended(struct state *s, struct job *j, struct member *m, const struct pod_fact *pod,
-                      struct effects *fx)
-{
-    char text[REASON_TEXT_MAX + 1];
-    char name[POD_NAME_TEXT];
-
-    if (!holds(m))
-        return;
-    m->exit_code = pod->exit_code;
-    release(s, j, m, pod->phase == POD_SUCCEEDED ? MEMBER_SUCCEEDED : MEMBER_FAILED);
-    if (pod->exit_code > j->exit_code)
-        j->exit_code = pod->exit_code;
-    if (pod->phase == POD_SUCCEEDED) {
-        check_progress(s, j, fx);
-    } else if (is_node_trouble(pod->reason)) {
-        exclude(j, m->node_ix);
-        (void)snprintf(text, sizeof(text), "%s: %s on %.100s", job_pod_name(name, j, m),
-                       pod->reason, pod->node);
-        undo(s, j, JOB_EV_MEMBER_LOST, "NodeTrouble", text, fx);
-    } else {
-        (void)snprintf(text, sizeof(text), "exit code %d on %s%s%s", pod->exit_code,
-                       job_pod_name(name, j, m), *pod->reason ? ": " : "", pod->reason);
-        fail(s, j, text, fx);
-    }
-    job_check_gone(s, j, fx);
-}
-
-void job_member_gone(struct state *s, struct job *j, struct member *m, const char *why,
-                     struct effects *fx)
-{
-    char text[REASON_TEXT_MAX + 1];
-    char name[POD_NAME_TEXT];
-
-    if (m->phase == MEMBER_GONE)
-        return;
-    if (!holds(m) && !wants_all_gone(j))
-        return; /* a finished member stays finished when its pod is cleaned up */
-    release(s, j, m, MEMBER_GONE);
-    (void)snprintf(text, sizeof(text), "pod %s %s", job_pod_name(name, j, m), why);
-    undo(s, j, JOB_EV_MEMBER_LOST, "MemberLost", text, fx);
-    job_check_gone(s, j, fx);
-}
-
-void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
-                 struct effects *fx)
-{
-    char name[POD_NAME_TEXT];
-    char text[REASON_TEXT_MAX + 1];
-    const struct node *n = cluster_node(&s->cluster, m->node_ix);
-
-    if (j->state != JOB_BINDING)
-        return;
-    (void)snprintf(text, sizeof(text), "%s on %s: %.180s", job_pod_name(name, j, m),
-                   n ? n->name : "?", a->text);
-    if (a->refusal == REFUSAL_REJECTED) {
-        (void)job_move(s, j,
-                       &(struct job_step){.event = JOB_EV_REJECTED, .outcome = JOB_REJECTED,
-                                          .code = "PodsRejected", .text = text},
-                       fx);
-        return;
-    }
-    if (a->refusal == REFUSAL_BIND)
-        exclude(j, m->node_ix);
-    undo(s, j, JOB_EV_REFUSED, a->refusal == REFUSAL_BIND ? "BindRefused" : "CreateRefused", text,
-         fx);
 }
 
 void job_time_up(struct state *s, struct job *j, struct effects *fx)
@@ -540,7 +388,10 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
         (void)snprintf(text, sizeof(text), "%u of %u pods Running after gang.startTimeout %s",
                        j->n_running + j->n_done, j->n_members,
                        format_duration(d, j->start_timeout_us));
-        undo(s, j, JOB_EV_START_LATE, "StartTimeout", text, fx);
+        job_undo(
+            s, j,
+            &(struct job_step){.event = JOB_EV_START_LATE, .code = "StartTimeout", .text = text},
+            fx);
         return;
     case JOB_RUNNING:
         (void)snprintf(text, sizeof(text), "ran longer than maxRuntime %s",
@@ -571,38 +422,11 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
         (void)effects_add(fx, EFFECT_GANG_START, j->id);
     } else if (j->state == JOB_STOPPING || j->state == JOB_RESTARTING) {
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
-            !wants_all_gone(j) && j->has_service;
+            !job_wants_all_gone(j) && j->has_service;
         job_check_gone(s, j, fx);
     } else {
         for (uint32_t i = 0; i < j->n_members; i++)
             if (!j->members[i].is_seen)
                 job_member_gone(s, j, &j->members[i], "was gone when the daemon came back", fx);
-    }
-}
-
-void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effects *fx)
-{
-    const struct node *n = cluster_node(&s->cluster, node_ix);
-    char why[REASON_TEXT_MAX + 1];
-    bool moves_on = j->state != JOB_STOPPING || j->outcome == JOB_PENDING;
-
-    (void)snprintf(why, sizeof(why), "is on node %.180s, lost for nodeLostTimeout", n->name);
-    for (uint32_t i = 0; i < j->n_members; i++) {
-        struct member *m = &j->members[i];
-        struct resources asks;
-        char name[POD_NAME_TEXT], key[LABEL_MAX + 1 + POD_NAME_TEXT];
-
-        if (m->node_ix != node_ix || !holds(m))
-            continue;
-        if (m->uid[0]) { /* its GPUs stay charged to the node until the object is gone */
-            state_pod_asks(j, m->role, &asks);
-            (void)snprintf(key, sizeof(key), "%s/%s", j->ns, job_pod_name(name, j, m));
-            cluster_pod_left(&s->cluster, key, m->uid, node_ix, &asks);
-            /* its kubelet, should it come back, must not go on with it */
-            effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
-        }
-        if (moves_on)
-            exclude(j, node_ix);
-        job_member_gone(s, j, m, why, fx);
     }
 }

@@ -24,6 +24,19 @@ void job_note(struct state *s, const struct job *j, enum job_state from, enum jo
 /* Take a transition; false when the table has no such row (the caller's fact came late). */
 bool job_move(struct state *s, struct job *j, const struct job_step *step, struct effects *fx);
 
+/* Undo a gang that is not yet Running and requeue it without charge to the job (each time in a row
+ * waits longer), or restart one that is. In other states nothing happens. step->outcome is set
+ * here. */
+void job_undo(struct state *s, struct job *j, const struct job_step *step, struct effects *fx);
+/* seconds * 2^n, at most cap seconds. */
+usec_t job_back_off(uint32_t n, int64_t seconds, int64_t cap);
+/* Does this member take something on its node? */
+bool job_member_holds(const struct member *m);
+/* The member takes nothing any more. */
+void job_release(struct state *s, struct job *j, struct member *m, enum member_phase phase);
+/* Must every pod of the attempt be gone, finished ones too, before the job goes on? */
+bool job_wants_all_gone(const struct job *j);
+
 /* A pending gang gets its hosts: EV_GANG_PLACED. Takes placed->members. */
 void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct effects *fx);
 /* A member's phase as seen or answered; moves the job when that was the last one missing. */

@@ -20,9 +20,9 @@
 
 struct node {
     char *name;
-    uint32_t ix;      /* position in the cluster; stable while the node is known */
-    bool is_known;    /* seen as an object; false: imaginary */
-    bool is_usable;   /* takes new work: ready, not cordoned, not deleting */
+    uint32_t ix;            /* position in the cluster; stable while the node is known */
+    bool is_known;          /* seen as an object; false: imaginary */
+    bool is_usable;         /* takes new work: ready, not cordoned, not deleting */
     struct node_fact *fact; /* as last seen; NULL while imaginary */
     uint8_t model;          /* model index; MODELS_MAX: no GPUs or an unknown product */
     bool is_shared_gpu;     /* time slicing or MIG: never serves whole-GPU work */
@@ -30,12 +30,12 @@ struct node {
     struct resources total; /* what may be used: allocatable, GPUs capped by expected */
     struct resources used;
     uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */
-    bool is_counted;        /* in the histograms, with counted_free */
+    bool is_counted;                  /* in the histograms, with counted_free */
     int64_t counted_free;
-    usec_t lost_at;         /* not Ready or gone: members here are lost from then on; 0: fine */
-    uint32_t n_gangs;       /* members of our gangs here, not terminal */
-    uint32_t n_pods;        /* entries of the pod table here */
-    uint32_t n_named;       /* members that name it, also those that hold nothing any more */
+    usec_t lost_at;   /* not Ready or gone: members here are lost from then on; 0: fine */
+    uint32_t n_gangs; /* members of our gangs here, not terminal */
+    uint32_t n_pods;  /* entries of the pod table here */
+    uint32_t n_named; /* members that name it, also those that hold nothing any more */
     UT_hash_handle hh;
 };
 

@@ -120,9 +120,9 @@ static struct job *eligible(const struct bucket *b, usec_t now)
 {
     struct job *j;
 
-    DL_FOREACH (b->head, j)
-        if (j->not_before <= now)
-            return j;
+    DL_FOREACH(b->head, j)
+    if (j->not_before <= now)
+        return j;
     return NULL;
 }
 
@@ -214,7 +214,8 @@ struct job *order_next(const struct state *s, usec_t now)
         struct job *j = order_is_awake(s, b) ? eligible(b, now) : NULL;
 
         if (j && (!best[j->tenant_ix].job || order_is_before(j, best[j->tenant_ix].job)))
-            best[j->tenant_ix] = (struct contender){.job = j, .tenant = j->tenant_ix, .is_own = true};
+            best[j->tenant_ix] =
+                (struct contender){.job = j, .tenant = j->tenant_ix, .is_own = true};
     }
     for (uint32_t t = n; t-- > 0;) {
         uint32_t parent = s->settings->tenants[t].parent;

@@ -18,8 +18,8 @@
 /* A node of the domain under trial. */
 struct host {
     uint32_t node_ix;
-    uint32_t slots;  /* pods of the role at hand that still fit */
-    uint32_t taken;  /* pods of the role at hand that were put here */
+    uint32_t slots; /* pods of the role at hand that still fit */
+    uint32_t taken; /* pods of the role at hand that were put here */
     struct resources free;
 };
 
@@ -115,7 +115,8 @@ static void split(const struct paper *p, size_t first, size_t n, uint32_t level,
 
     for (size_t i = first; i < first + n; i++) {
         const struct host *h = &p->hosts.v[i];
-        uint32_t d = topology_domain_at(&p->c->topology, p->c->nodes.v[h->node_ix], hierarchy, level);
+        uint32_t d =
+            topology_domain_at(&p->c->topology, p->c->nodes.v[h->node_ix], hierarchy, level);
         struct unit *u;
 
         if (d == IX_NONE || d != last)

@@ -9,11 +9,8 @@
 #include <string.h>
 
 static const char *const fixed_names[RES_EXTENDED] = {
-    [RES_GPUS] = "nvidia.com/gpu",
-    [RES_CPU] = "cpu",
-    [RES_MEMORY] = "memory",
-    [RES_EPHEMERAL] = "ephemeral-storage",
-    [RES_PODS] = "pods",
+    [RES_GPUS] = "nvidia.com/gpu",         [RES_CPU] = "cpu",   [RES_MEMORY] = "memory",
+    [RES_EPHEMERAL] = "ephemeral-storage", [RES_PODS] = "pods",
 };
 
 void resource_names_init(struct resource_names *names)

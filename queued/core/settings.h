@@ -40,22 +40,22 @@ struct model_setting {
 
 struct class_setting {
     char name[CLASS_NAME_MAX + 1];
-    int32_t value;                   /* bigger wins */
+    int32_t value;                  /* bigger wins */
     char kubernetes[LABEL_MAX + 1]; /* priorityClassName of pods; "" none */
 };
 
 struct tenant_setting {
     char path[TENANT_PATH_MAX + 1];
-    uint32_t parent;             /* index; IX_NONE at the top. Parents come before children */
-    uint32_t weight;             /* 0..1,000,000; default 1 */
-    struct model_amounts quota;  /* not set: judged by the nearest ancestor that has one */
-    struct model_amounts limit;  /* not set: no limit at this tenant */
-    uint32_t n_namespaces;       /* 0: the parent's */
+    uint32_t parent;                   /* index; IX_NONE at the top. Parents come before children */
+    uint32_t weight;                   /* 0..1,000,000; default 1 */
+    struct model_amounts quota;        /* not set: judged by the nearest ancestor that has one */
+    struct model_amounts limit;        /* not set: no limit at this tenant */
+    uint32_t n_namespaces;             /* 0: the parent's */
     char namespaces[8][LABEL_MAX + 1]; /* the first is the default */
-    usec_t max_runtime_us;       /* default of maxRuntime; 0: the parent's, at the top 24 h */
+    usec_t max_runtime_us;             /* default of maxRuntime; 0: the parent's, at the top 24 h */
     uint32_t n_tolerations;
     char tolerations[8][LABEL_KEY_MAX + 1]; /* keys that its jobs may tolerate; "*" all */
-    uint32_t max_pending;        /* jobs not terminal; 0: 10,000 */
+    uint32_t max_pending;                   /* jobs not terminal; 0: 10,000 */
 };
 
 struct settings {
@@ -67,8 +67,8 @@ struct settings {
     struct class_setting classes[CLASSES_MAX];
     uint32_t n_tenants;
     struct tenant_setting *tenants;
-    usec_t node_lost_us;   /* nodeLostTimeout, default 5 min */
-    usec_t grace_cap_us;   /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
+    usec_t node_lost_us; /* nodeLostTimeout, default 5 min */
+    usec_t grace_cap_us; /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
     bool allow_simulation; /* accept the annotations of simulated kubelets in jobs */
 };
 

@@ -34,9 +34,9 @@ struct spec_strings {
 };
 
 struct spec_toleration {
-    const char *key;   /* NULL with exists: every taint */
-    bool exists;       /* operator Exists; false: Equal */
-    const char *value; /* for Equal; NULL is "" */
+    const char *key;    /* NULL with exists: every taint */
+    bool exists;        /* operator Exists; false: Equal */
+    const char *value;  /* for Equal; NULL is "" */
     const char *effect; /* NoSchedule, PreferNoSchedule, NoExecute; NULL: every effect */
 };
 
@@ -65,8 +65,8 @@ struct spec_extended {
 
 struct spec_role {
     const char *name;
-    uint32_t replicas; /* 1..JOB_PODS_MAX */
-    uint32_t gpus;     /* per pod */
+    uint32_t replicas;              /* 1..JOB_PODS_MAX */
+    uint32_t gpus;                  /* per pod */
     struct spec_strings gpu_models; /* canonical names, in order of preference; none: any */
     int64_t cpu_milli;              /* thousandths of a core; -1: the node share */
     int64_t memory_bytes;           /* -1: the node share */
@@ -94,10 +94,10 @@ struct spec {
     struct spec_pairs annotations;
     const char *submit_key;
     const char *priority_class;
-    int32_t priority; /* value of the class when it was accepted */
-    usec_t max_runtime_us;   /* > 0 after spec_check() */
-    usec_t max_queue_us;     /* 0: none */
-    usec_t start_timeout_us; /* gang.startTimeout; default 10 min */
+    int32_t priority;               /* value of the class when it was accepted */
+    usec_t max_runtime_us;          /* > 0 after spec_check() */
+    usec_t max_queue_us;            /* 0: none */
+    usec_t start_timeout_us;        /* gang.startTimeout; default 10 min */
     const char *topology_required;  /* level name, "host" or NULL */
     const char *topology_preferred; /* level name, "host", "any" or NULL: the default */
     struct spec_role *roles;

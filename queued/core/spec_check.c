@@ -196,14 +196,14 @@ static int check_times(struct check *c)
                        (long long)(c->settings->grace_cap_us / USEC_PER_SEC));
     if (s->max_restarts > JOB_RESTARTS_MAX)
         return bad(c, "spec.failurePolicy.maxRestarts", "must be at most 1000000");
-    if (s->submit_key && (!*s->submit_key || !is_text(s->submit_key, SUBMIT_KEY_MAX) ||
-                          strchr(s->submit_key, '\n')))
+    if (s->submit_key &&
+        (!*s->submit_key || !is_text(s->submit_key, SUBMIT_KEY_MAX) || strchr(s->submit_key, '\n')))
         return bad(c, "spec.submitKey", "must be 1 to 128 bytes of clean UTF-8 without line feeds");
     return 0;
 }
 
-static int check_level(struct check *c, const char *path, const char *level, uint32_t *ret_hierarchy,
-                       uint32_t *ret_level)
+static int check_level(struct check *c, const char *path, const char *level,
+                       uint32_t *ret_hierarchy, uint32_t *ret_level)
 {
     if (settings_level(c->settings, level, ret_hierarchy, ret_level))
         return 0;
@@ -232,34 +232,52 @@ static int check_topology(struct check *c)
     return 0;
 }
 
+static bool role_takes(const struct spec_role *r, const char *model)
+{
+    for (uint32_t i = 0; i < r->gpu_models.n; i++)
+        if (strcmp(r->gpu_models.v[i], model) == 0)
+            return true;
+    return r->gpu_models.n == 0;
+}
+
+/* GPUs that the roles which take no other model must have of this one. */
+static uint64_t forced_gpus(const struct spec *s, const char *model)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        if (s->roles[i].gpu_models.n == 1 && role_takes(&s->roles[i], model))
+            sum += (uint64_t)s->roles[i].replicas * s->roles[i].gpus;
+    return sum;
+}
+
+/* Can one role never be placed under this limit, on whichever of its models? */
+static bool is_above(const struct check *c, const struct spec_role *r,
+                     const struct model_amounts *limit)
+{
+    uint64_t gpus = (uint64_t)r->replicas * r->gpus;
+
+    for (uint32_t m = 0; m < c->settings->n_models; m++) {
+        const char *model = c->settings->models[m].name;
+        uint64_t need = r->gpu_models.n == 1 ? forced_gpus(c->spec, model) : gpus;
+
+        if (role_takes(r, model) && (limit->gpus[m] < 0 || need <= (uint64_t)limit->gpus[m]))
+            return false;
+    }
+    return gpus > 0 && c->settings->n_models > 0;
+}
+
 static int check_limits(struct check *c)
 {
     const struct spec *s = c->spec;
-    uint64_t gpus = spec_gpus(s);
 
-    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent) {
-        const struct model_amounts *limit = &c->settings->tenants[t].limit;
-        bool fits_one = c->settings->n_models == 0 || gpus == 0;
-
-        for (uint32_t m = 0; m < c->settings->n_models && !fits_one; m++) {
-            bool wanted = true;
-
-            for (uint32_t r = 0; r < s->n_roles; r++) {
-                const struct spec_strings *models = &s->roles[r].gpu_models;
-                bool listed = models->n == 0 || s->roles[r].gpus == 0;
-
-                for (uint32_t i = 0; i < models->n; i++)
-                    listed |= strcmp(models->v[i], c->settings->models[m].name) == 0;
-                wanted &= listed;
-            }
-            fits_one = wanted && (limit->gpus[m] < 0 || gpus <= (uint64_t)limit->gpus[m]);
-        }
-        if (!fits_one)
-            return err_set(c->err, ERR_REFUSED,
-                           "ExceedsTenantLimit: needs %llu GPUs, more than the limit of tenant %s: "
-                           "can never run; ask for less or have the limit raised",
-                           (unsigned long long)gpus, c->settings->tenants[t].path);
-    }
+    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent)
+        for (uint32_t r = 0; r < s->n_roles; r++)
+            if (is_above(c, &s->roles[r], &c->settings->tenants[t].limit))
+                return err_set(c->err, ERR_REFUSED,
+                               "ExceedsTenantLimit: needs %llu GPUs, more than the limit of tenant "
+                               "%s: can never run; ask for less or have the limit raised",
+                               (unsigned long long)spec_gpus(s), c->settings->tenants[t].path);
     return 0;
 }
 
@@ -306,8 +324,8 @@ static int check_resources(struct check *c, const struct spec_role *r)
 /* Is this variable the daemon's? Users of other launchers are told at submission, not by a hang. */
 static bool is_reserved_env(const char *name)
 {
-    static const char *const names[] = {"MASTER_ADDR", "MASTER_PORT", "NNODES", "NODE_RANK",
-                                        "NPROC_PER_NODE", "WORLD_SIZE", "RANK", "LOCAL_RANK",
+    static const char *const names[] = {"MASTER_ADDR",      "MASTER_PORT", "NNODES", "NODE_RANK",
+                                        "NPROC_PER_NODE",   "WORLD_SIZE",  "RANK",   "LOCAL_RANK",
                                         "LOCAL_WORLD_SIZE", "RAY_ADDRESS"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -324,14 +342,16 @@ static int check_env(const struct check *c, const struct spec_role *r)
         const char *name = r->env.v[i].key;
         size_t len = name ? strlen(name) : 0;
 
-        if (len == 0 || len > 255 || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu"
-                                                  "vwxyz0123456789_-.") != len ||
+        if (len == 0 || len > 255 ||
+            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu"
+                         "vwxyz0123456789_-.") != len ||
             (name[0] >= '0' && name[0] <= '9'))
             return bad(c, ".env", "names must be letters, digits, '_', '-' or '.'");
         if (is_reserved_env(name))
-            return err_set(c->err, ERR_INVALID,
-                           "%s.env: %s is set by the daemon for the rendezvous; choose another name",
-                           c->at, name);
+            return err_set(
+                c->err, ERR_INVALID,
+                "%s.env: %s is set by the daemon for the rendezvous; choose another name", c->at,
+                name);
         if (!is_text(r->env.v[i].value, 16384))
             return err_set(c->err, ERR_INVALID,
                            "%s.env.%s: the value must be clean UTF-8 of at most 16384 bytes", c->at,

@@ -39,22 +39,26 @@ static void free_tables(struct state *s)
     struct submit_key *k, *next_k;
     struct orphan *o, *next_o;
 
-    HASH_ITER (hh, s->buckets, b, next_b) {
+    HASH_ITER(hh, s->buckets, b, next_b)
+    {
         HASH_DELETE(hh, s->buckets, b);
         free(b->verdict);
         free(b);
     }
-    HASH_ITER (hh, s->answers, r, next_r) {
+    HASH_ITER(hh, s->answers, r, next_r)
+    {
         HASH_DELETE(hh, s->answers, r);
         free(r->text);
         free(r);
     }
-    HASH_ITER (hh, s->keys, k, next_k) {
+    HASH_ITER(hh, s->keys, k, next_k)
+    {
         HASH_DELETE(hh, s->keys, k);
         free(k->key);
         free(k);
     }
-    HASH_ITER (hh, s->orphans, o, next_o) {
+    HASH_ITER(hh, s->orphans, o, next_o)
+    {
         HASH_DELETE(hh, s->orphans, o);
         free(o->key);
         free(o);
@@ -304,8 +308,9 @@ int state_find_job(const struct state *s, const char *ns, const char *what, stru
     if (!found)
         return err_set(err, ERR_NOT_FOUND, "no job '%.63s'; 'queuectl list -A' shows all", what);
     if (second)
-        return err_set(err, ERR_INVALID, "'%.63s' is not unique: %s/%s, %s/%s ...; write more of it",
-                       what, found->ns, found->name, second->ns, second->name);
+        return err_set(err, ERR_INVALID,
+                       "'%.63s' is not unique: %s/%s, %s/%s ...; write more of it", what, found->ns,
+                       found->name, second->ns, second->name);
     *ret = found;
     return 0;
 }

@@ -77,8 +77,8 @@ struct positions {
 /* What else the store keeps, one record. */
 struct store_meta {
     struct job_id last_id;
-    uint64_t next_seq;   /* of durable events; starts at 1 */
-    uint64_t oldest_seq; /* still stored */
+    uint64_t next_seq;             /* of durable events; starts at 1 */
+    uint64_t oldest_seq;           /* still stored */
     char cluster_uid[UID_MAX + 1]; /* of the namespace kube-system; "" not known yet */
 };
 
@@ -87,11 +87,11 @@ struct state {
     struct cluster cluster;
     struct tenants tenants;
     struct demand *demands;
-    struct job *jobs;         /* by id */
-    struct job *jobs_by_name; /* by "ns/name" */
-    VEC(struct job *) by_id;  /* ascending id */
-    struct bucket *buckets;   /* by key, in order of making */
-    VEC(struct job *) active; /* jobs that hold nodes, in order of decision */
+    struct job *jobs;           /* by id */
+    struct job *jobs_by_name;   /* by "ns/name" */
+    VEC(struct job *) by_id;    /* ascending id */
+    struct bucket *buckets;     /* by key, in order of making */
+    VEC(struct job *) active;   /* jobs that hold nodes, in order of decision */
     struct remembered *answers; /* oldest first */
     struct orphan *orphans;
     VEC(uint32_t) lost_nodes; /* with lost_at set and members */
@@ -99,15 +99,15 @@ struct state {
     struct submit_key *keys;
     struct store_meta meta;
     uint64_t turn;
-    usec_t now; /* of the turn, for what is made in it */
-    bool is_synced;      /* node and pod lists were complete once: cycles may run */
-    bool is_cluster_up;  /* the API server answers */
+    usec_t now;         /* of the turn, for what is made in it */
+    bool is_synced;     /* node and pod lists were complete once: cycles may run */
+    bool is_cluster_up; /* the API server answers */
     bool is_store_low;
     char cluster_trouble[REASON_TEXT_MAX + 1];
     struct positions *positions;
-    bool is_quiet;       /* the last cycle found nothing and nothing has changed since */
+    bool is_quiet; /* the last cycle found nothing and nothing has changed since */
     uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */
-    usec_t next_sweep;   /* next look for what is past its time */
+    usec_t next_sweep;                   /* next look for what is past its time */
 };
 
 /* settings must outlive the state. */
@@ -124,7 +124,8 @@ void state_tick(struct state *s, usec_t now, struct effects *fx);
 usec_t state_next_wake(const struct state *s, usec_t now);
 
 /* Loading (store_load.c): in any order of tables, jobs by ascending id. The job was filled from its
- * record; spec gives the demand and stays the caller's. -1 INVALID: inconsistent; nothing changed. */
+ * record; spec gives the demand and stays the caller's. -1 INVALID: inconsistent; nothing changed.
+ */
 int state_load_job(struct state *s, struct job *job, const struct spec *spec, struct err *err);
 void state_load_key(struct state *s, const char *key, struct job_id job,
                     const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at);

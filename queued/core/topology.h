@@ -27,14 +27,14 @@ struct free_histogram {
 };
 
 struct domain {
-    char *path;         /* "zone-a/block-1/rack-2": the levels that its nodes have */
-    char *key;          /* path with level numbers: its identity */
-    const char *name;   /* last part of path */
+    char *path;                /* "zone-a/block-1/rack-2": the levels that its nodes have */
+    char *key;                 /* path with level numbers: its identity */
+    const char *name;          /* last part of path */
     uint32_t hierarchy, level; /* level: 0 the widest */
-    uint32_t ix, parent; /* parent IX_NONE: the whole cluster */
-    uint32_t n_nodes;    /* at it and below */
-    VEC(uint32_t) children; /* narrower domains, in path order */
-    VEC(uint32_t) nodes;    /* whose lowest domain this is, in name order */
+    uint32_t ix, parent;       /* parent IX_NONE: the whole cluster */
+    uint32_t n_nodes;          /* at it and below */
+    VEC(uint32_t) children;    /* narrower domains, in path order */
+    VEC(uint32_t) nodes;       /* whose lowest domain this is, in name order */
     struct free_histogram *by_model[MODELS_MAX]; /* NULL: no node of that model */
     UT_hash_handle hh;
 };
@@ -45,7 +45,7 @@ struct topology {
     const struct settings *settings;
     /* Name order of nodes, from the cluster: the table of nodes by index. */
     struct node *const *const *nodes;
-    VEC(struct domain *) domains;       /* by index; NULL where one was dropped */
+    VEC(struct domain *) domains;        /* by index; NULL where one was dropped */
     VEC(uint32_t) top[HIERARCHIES_MAX];  /* domains without a parent, in path order */
     VEC(uint32_t) bare[HIERARCHIES_MAX]; /* nodes in no domain, in name order */
     VEC(uint32_t) by_level[HIERARCHIES_MAX][LEVELS_MAX]; /* in path order */

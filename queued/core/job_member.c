@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_member.c - what happens to one member, and what that means for its gang.
+ *
+ * A member only moves forward: placed, bound, running, ended or gone. The gang moves when the last
+ * one has arrived, or at the first one that fails.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/job_life.h"
+#include "util/mem.h"
+
+static void check_progress(struct state *s, struct job *j, struct effects *fx)
+{
+    if (j->state == JOB_BINDING && j->n_bound == j->n_members)
+        (void)job_move(
+            s, j,
+            &(struct job_step){.event = JOB_EV_ALL_BOUND, .code = "WaitingForStart", .text = ""},
+            fx);
+    if (j->state == JOB_STARTING && j->n_running + j->n_done == j->n_members) {
+        j->running_at = s->now;
+        j->refusals = 0;
+        (void)job_move(s, j,
+                       &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "", .text = ""}, fx);
+    }
+    if (j->state == JOB_RUNNING && j->n_done == j->n_members) {
+        j->exit_code = 0;
+        (void)job_move(s, j,
+                       &(struct job_step){.event = JOB_EV_ALL_DONE,
+                                          .outcome = JOB_SUCCEEDED,
+                                          .code = "Completed",
+                                          .text = ""},
+                       fx);
+    }
+}
+
+void job_member_bound(struct state *s, struct job *j, struct member *m, struct effects *fx)
+{
+    if (m->phase != MEMBER_PLACED)
+        return;
+    job_set_phase(j, m, MEMBER_BOUND);
+    check_progress(s, j, fx);
+}
+
+void job_member_running(struct state *s, struct job *j, struct member *m, struct effects *fx)
+{
+    if (m->phase != MEMBER_PLACED && m->phase != MEMBER_BOUND)
+        return;
+    job_set_phase(j, m, MEMBER_RUNNING);
+    check_progress(s, j, fx);
+}
+
+/* Failures that the node made, not the job: restarted free of charge. */
+static bool is_node_trouble(const char *reason)
+{
+    static const char *const words[] = {"OutOf",        "UnexpectedAdmissionError",
+                                        "NodeShutdown", "Shutdown",
+                                        "NodeAffinity", "Evicted",
+                                        "NodeLost"};
+
+    if (strcmp(reason, "OutOfMemory") == 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strncmp(reason, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+static void exclude(struct job *j, uint32_t node_ix)
+{
+    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
+        if (j->excluded[i] == node_ix)
+            return;
+    memmove(&j->excluded[1], &j->excluded[0], sizeof(j->excluded) - sizeof(j->excluded[0]));
+    j->excluded[0] = node_ix;
+}
+
+/* A member failed by its own fault. */
+static void fail(struct state *s, struct job *j, const char *text, struct effects *fx)
+{
+    struct job_step step = {.event = JOB_EV_MEMBER_FAILED, .code = "ExitCode", .text = text};
+    bool may_restart = j->restarts < j->max_restarts;
+
+    if (j->state != JOB_BINDING && j->state != JOB_STARTING && j->state != JOB_RUNNING)
+        return;
+    if (may_restart)
+        j->not_before = s->now + job_back_off(j->restarts++, 30, 600);
+    if (j->state != JOB_RUNNING)
+        step.outcome = may_restart ? JOB_PENDING : JOB_FAILED;
+    else if (!may_restart) {
+        step.event = JOB_EV_GIVE_UP;
+        step.outcome = JOB_FAILED;
+    }
+    (void)job_move(s, j, &step, fx);
+}
+
+void job_member_ended(struct state *s, struct job *j, struct member *m, const struct pod_fact *pod,
+                      struct effects *fx)
+{
+    char text[REASON_TEXT_MAX + 1];
+    char name[POD_NAME_TEXT];
+
+    if (!job_member_holds(m))
+        return;
+    m->exit_code = pod->exit_code;
+    job_release(s, j, m, pod->phase == POD_SUCCEEDED ? MEMBER_SUCCEEDED : MEMBER_FAILED);
+    if (pod->exit_code > j->exit_code)
+        j->exit_code = pod->exit_code;
+    if (pod->phase == POD_SUCCEEDED) {
+        check_progress(s, j, fx);
+    } else if (is_node_trouble(pod->reason)) {
+        exclude(j, m->node_ix);
+        (void)snprintf(text, sizeof(text), "%s: %s on %.100s", job_pod_name(name, j, m),
+                       pod->reason, pod->node);
+        job_undo(s, j, &(struct job_step){JOB_EV_MEMBER_LOST, 0, "NodeTrouble", text}, fx);
+    } else {
+        (void)snprintf(text, sizeof(text), "exit code %d on %s%s%s", pod->exit_code,
+                       job_pod_name(name, j, m), *pod->reason ? ": " : "", pod->reason);
+        fail(s, j, text, fx);
+    }
+    job_check_gone(s, j, fx);
+}
+
+void job_member_gone(struct state *s, struct job *j, struct member *m, const char *why,
+                     struct effects *fx)
+{
+    char text[REASON_TEXT_MAX + 1];
+    char name[POD_NAME_TEXT];
+
+    if (m->phase == MEMBER_GONE)
+        return;
+    if (!job_member_holds(m) && !job_wants_all_gone(j))
+        return; /* a finished member stays finished when its pod is cleaned up */
+    job_release(s, j, m, MEMBER_GONE);
+    (void)snprintf(text, sizeof(text), "pod %s %s", job_pod_name(name, j, m), why);
+    job_undo(s, j, &(struct job_step){JOB_EV_MEMBER_LOST, 0, "MemberLost", text}, fx);
+    job_check_gone(s, j, fx);
+}
+
+void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
+                 struct effects *fx)
+{
+    char name[POD_NAME_TEXT];
+    char text[REASON_TEXT_MAX + 1];
+    const struct node *n = cluster_node(&s->cluster, m->node_ix);
+    struct job_step step = {.event = JOB_EV_REFUSED, .text = text};
+
+    if (j->state != JOB_BINDING)
+        return;
+    (void)snprintf(text, sizeof(text), "%s on %s: %.180s", job_pod_name(name, j, m),
+                   n ? n->name : "?", a->text);
+    if (a->refusal == REFUSAL_REJECTED) {
+        (void)job_move(s, j,
+                       &(struct job_step){.event = JOB_EV_REJECTED,
+                                          .outcome = JOB_REJECTED,
+                                          .code = "PodsRejected",
+                                          .text = text},
+                       fx);
+        return;
+    }
+    if (a->refusal == REFUSAL_BIND)
+        exclude(j, m->node_ix);
+    step.code = a->refusal == REFUSAL_BIND ? "BindRefused" : "CreateRefused";
+    job_undo(s, j, &step, fx);
+}
+
+void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effects *fx)
+{
+    const struct node *n = cluster_node(&s->cluster, node_ix);
+    char why[REASON_TEXT_MAX + 1];
+    bool moves_on = j->state != JOB_STOPPING || j->outcome == JOB_PENDING;
+
+    (void)snprintf(why, sizeof(why), "is on node %.180s, lost for nodeLostTimeout", n->name);
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        struct member *m = &j->members[i];
+        struct resources asks;
+        char name[POD_NAME_TEXT], key[LABEL_MAX + 1 + POD_NAME_TEXT];
+
+        if (m->node_ix != node_ix || !job_member_holds(m))
+            continue;
+        if (m->uid[0]) { /* its GPUs stay charged to the node until the object is gone */
+            state_pod_asks(j, m->role, &asks);
+            (void)snprintf(key, sizeof(key), "%s/%s", j->ns, job_pod_name(name, j, m));
+            cluster_pod_left(&s->cluster, key, m->uid, node_ix, &asks);
+            /* its kubelet, should it come back, must not go on with it */
+            effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
+        }
+        if (moves_on)
+            exclude(j, node_ix);
+        job_member_gone(s, j, m, why, fx);
+    }
+}
