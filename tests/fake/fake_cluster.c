@@ -458,3 +458,16 @@ usec_t fake_cluster_next(const struct fake_cluster *fc)
             next = fc->strays.v[i].due;
     return next;
 }
+
+bool fake_cluster_is_told(const struct fake_cluster *fc)
+{
+    return fc->out.n == 0 && fake_watch_is_idle(fc->watch);
+}
+
+bool fake_cluster_works_on(const struct fake_cluster *fc, struct job_id job)
+{
+    for (size_t i = 0; i < fc->tasks.n; i++)
+        if (fc->tasks.v[i].service.job.v == job.v)
+            return true;
+    return false;
+}

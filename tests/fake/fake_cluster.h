@@ -31,6 +31,10 @@ void fake_cluster_cut(struct fake_cluster *fc, usec_t how_long_us);
 void fake_cluster_relist(struct fake_cluster *fc);
 /* When something is due by time alone; INT64_MAX never. */
 usec_t fake_cluster_next(const struct fake_cluster *fc);
+/* Has all been told that there is to tell? Then the daemon can know the world as it is. */
+bool fake_cluster_is_told(const struct fake_cluster *fc);
+/* Is a gang of this job being started or stopped? */
+bool fake_cluster_works_on(const struct fake_cluster *fc, struct job_id job);
 /* Nothing under way, nothing to tell, and the API server is there. */
 bool fake_cluster_is_idle(const struct fake_cluster *fc);
 

@@ -253,11 +253,36 @@ static int check_sleepers(struct sim *s)
     return 0;
 }
 
+/* When all was told, the daemon counts on each node at least what runs there. */
+static int check_knowledge(struct sim *s)
+{
+    for (uint32_t ix = 0; ix < s->world.n_nodes; ix++) {
+        const struct node *n = cluster_find(&s->state->cluster, s->world.nodes[ix].name);
+        int64_t there = world_gpus_used(&s->world, ix, false);
+
+        if ((n ? n->used.amount[RES_GPUS] : 0) < there)
+            return err_set(&s->err, ERR_INTERNAL, "node %s: pods ask %lld GPUs, %lld are counted",
+                           s->world.nodes[ix].name, (long long)there,
+                           n ? (long long)n->used.amount[RES_GPUS] : 0);
+    }
+    for (size_t i = 0; i < s->state->active.n; i++) {
+        const struct job *j = s->state->active.v[i];
+
+        if (j->state == JOB_BINDING && j->attempt_at < s->now &&
+            !fake_cluster_works_on(s->cluster, j->id))
+            return broken(s, "nobody binds its pods", j);
+    }
+    return 0;
+}
+
 int check_turn(struct sim *s)
 {
     if (state_check(s->state, &s->err))
         return err_wrap(&s->err, "state_check");
     if (check_promises_of_nodes(s) || check_times(s))
+        return -1;
+    if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&
+        check_knowledge(s))
         return -1;
     if (s->n_turns % DEAR_CHECK_TURNS)
         return 0;
