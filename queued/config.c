@@ -76,23 +76,9 @@ static const struct yaml_field listen_fields[] = {
     {.key = "http", .refusal = NOT_YET},
 };
 
-static int read_namespaces(const struct yaml_at *at, void *out, struct err *err)
-{
-    struct config *c = out;
-
-    return config_read_list(at,
-                            &(struct text_list){.first = c->namespaces[0],
-                                                .size = sizeof(c->namespaces[0]),
-                                                .max = ARRAY_LEN(c->namespaces),
-                                                .n = &c->n_namespaces,
-                                                .is_good = is_label,
-                                                .form = "a namespace (a DNS label)"},
-                            err);
-}
-
 static const struct yaml_field kubernetes_fields[] = {
     {.key = "kubeconfig", .read = read_kubeconfig, .offset = offsetof(struct config, kubeconfig)},
-    {.key = "namespaces", .read = read_namespaces},
+    {.key = "namespaces", .refusal = NOT_YET},
     {.key = "bindMode", .refusal = NOT_YET},
     {.key = "events", .refusal = NOT_YET},
 };
@@ -185,7 +171,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "kubernetes", .read = read_kubernetes},
     {.key = "levels", .read = config_read_levels},
     {.key = "models", .read = config_read_models},
-    {.key = "resources", .read = config_read_aliases},
+    {.key = "resources", .refusal = NOT_YET},
     {.key = "classes", .read = config_read_classes},
     {.key = "nodeLostTimeout", .read = read_node_lost},
     {.key = "preemption", .read = read_preemption},

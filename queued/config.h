@@ -25,12 +25,6 @@ struct config_user {
     char (*tenants)[TENANT_PATH_MAX + 1];
 };
 
-struct config_alias { /* resources: {rdma: [rdma/hca, nvidia.com/mlnxnics]} */
-    char name[LABEL_MAX + 1];
-    uint32_t n;
-    char resources[4][LABEL_KEY_MAX + 1];
-};
-
 struct config {
     char store_dir[CONFIG_PATH_MAX + 1];
     uint32_t n_rpc;
@@ -38,12 +32,8 @@ struct config {
     char insecure_loopback_user[USER_NAME_MAX + 1];   /* "" : TCP is refused */
     char http[CONFIG_PATH_MAX + 1];                   /* host:port; "" off */
     char kubeconfig[CONFIG_PATH_MAX + 1];             /* "" : in the cluster */
-    uint32_t n_namespaces;                            /* 0: all tenants' */
-    char namespaces[64][LABEL_MAX + 1];
     uint32_t n_users;
     struct config_user *users;
-    uint32_t n_aliases;
-    struct config_alias aliases[16];
     struct settings settings;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_names.c - the sections models, resources and classes: maps from a site's names to what
+/* config_names.c - the sections models and classes: maps from a site's names to what
  * they stand for. The order of models is the order in which they are tried.
  */
 #include <string.h>
@@ -68,37 +68,6 @@ int config_read_models(const struct yaml_at *at, void *out, struct err *err)
         return -1;
     r->c->settings.n_models = 0;
     return yaml_each(at, read_model, &r->c->settings, err);
-}
-
-/* ---- resources: {rdma: [rdma/hca, ...]} */
-
-static int read_alias(const struct yaml_at *at, const char *key, void *out, struct err *err)
-{
-    struct config *c = out;
-    struct config_alias *a = &c->aliases[c->n_aliases];
-
-    if (!is_label(key))
-        return yaml_fail(at, err, "\"%.80s\" is not an alias (a DNS label: a-z, 0-9, -)", key);
-    (void)str_copy(a->name, sizeof(a->name), key);
-    a->n = 0;
-    c->n_aliases++;
-    return config_read_list(at,
-                            &(struct text_list){.first = a->resources[0],
-                                                .size = sizeof(a->resources[0]),
-                                                .max = ARRAY_LEN(a->resources),
-                                                .n = &a->n,
-                                                .is_good = is_label_key,
-                                                .form = "an extended resource (prefix/name)"},
-                            err);
-}
-
-int config_read_aliases(const struct yaml_at *at, void *out, struct err *err)
-{
-    struct config_reading *r = out;
-
-    if (check_map(at, ARRAY_LEN(r->c->aliases), err))
-        return -1;
-    return yaml_each(at, read_alias, r->c, err);
 }
 
 /* ---- classes: {low: 100, high: {value: 800, kubernetes: gang-high}} */

@@ -65,15 +65,6 @@ static void add_names(struct str *b, const struct config *c)
                  s->models[i].n_products);
         str_add(b, "\n");
     }
-    str_add(b, c->n_aliases ? "resources:\n" : "resources: {}\n");
-    for (uint32_t i = 0; i < c->n_aliases; i++) {
-        str_add(b, "  ");
-        add_text(b, c->aliases[i].name);
-        str_add(b, ": ");
-        add_list(b, c->aliases[i].resources[0], sizeof(c->aliases[i].resources[0]),
-                 c->aliases[i].n);
-        str_add(b, "\n");
-    }
     str_add(b, "classes:\n");
     for (uint32_t i = 0; i < s->n_classes; i++) {
         str_add(b, "  ");
@@ -191,8 +182,6 @@ void config_print(const struct config *c, FILE *out)
     add_list(&b, c->rpc[0], sizeof(c->rpc[0]), c->n_rpc);
     str_add(&b, "}\nkubernetes: {kubeconfig: ");
     add_text(&b, c->kubeconfig);
-    str_add(&b, ", namespaces: ");
-    add_list(&b, c->namespaces[0], sizeof(c->namespaces[0]), c->n_namespaces);
     str_add(&b, "}\n");
     add_levels(&b, &c->settings);
     add_names(&b, c);

@@ -48,7 +48,7 @@ static const char full[] =
     "store: {dir: /srv/queued}\n"
     "listen: {rpc: [\"ipc:///run/q.sock\", tcp://127.0.0.1:7000]}\n"
     "insecureLoopback: {user: alice}\n"
-    "kubernetes: {kubeconfig: /etc/kubeconfig, namespaces: [vision, foundation]}\n"
+    "kubernetes: {kubeconfig: /etc/kubeconfig}\n"
     "levels:\n"
     "- name: fabric\n"
     "  levels: [{name: block, labels: [gang.queued/block]}, {name: rack, labels: [a/rack, b/rack], "
@@ -63,7 +63,6 @@ static const char full[] =
     "  children: [{name: pretrain, weight: 3, children: [{name: moe}]}, {name: eval, maxRuntime: "
     "1h30m}]\n"
     "models: {H100: [NVIDIA-H100-80GB-HBM3], A100: [NVIDIA-A100-SXM4-80GB, A100-B]}\n"
-    "resources: {rdma: [rdma/hca, nvidia.com/mlnxnics]}\n"
     "classes: {low: 100, normal: 500, high: {value: 800, kubernetes: gang-high}}\n"
     "nodeLostTimeout: 90s\n"
     "preemption: {graceCap: 20m}\n"
@@ -100,8 +99,6 @@ static void all_keys_arrive(void **state)
     assert_string_equal(c->rpc[1], "tcp://127.0.0.1:7000");
     assert_string_equal(c->insecure_loopback_user, "alice");
     assert_string_equal(c->kubeconfig, "/etc/kubeconfig");
-    assert_int_equal(c->n_namespaces, 2);
-    assert_string_equal(c->namespaces[1], "foundation");
     assert_int_equal(s->n_hierarchies, 1);
     assert_int_equal(s->hierarchies[0].n_levels, 2);
     assert_int_equal(s->hierarchies[0].levels[0].cost, 2000); /* of the default level block */
@@ -109,8 +106,6 @@ static void all_keys_arrive(void **state)
     assert_string_equal(s->hierarchies[0].levels[1].labels[1], "b/rack");
     assert_int_equal(s->n_models, 2);
     assert_int_equal(settings_product(s, "A100-B"), 1);
-    assert_int_equal(c->n_aliases, 1);
-    assert_string_equal(c->aliases[0].resources[1], "nvidia.com/mlnxnics");
     assert_int_equal(s->n_classes, 3);
     assert_string_equal(s->classes[2].kubernetes, "gang-high");
     assert_int_equal(s->node_lost_us, 90 * USEC_PER_SEC);
