@@ -29,7 +29,7 @@ struct kube {
     struct kube_watch *nodes, *pods;
     struct kube_gangs *gangs;
     struct inbox *inbox;
-    uint64_t rng;
+    struct api_pace pace;
     usec_t token_due;
     /* does the server answer? */
     enum health health, told;
@@ -134,7 +134,7 @@ static void on_uid(void *ctx, const struct http_answer *a)
         if (!k->uid_backoff.n)
             log_warn("the namespace kube-system cannot be read, scheduling waits for it",
                      "err=\"%s\"", s.message);
-        k->uid_due = http_now() + api_backoff_next(&k->uid_backoff, s.retry_after_us, &k->rng);
+        k->uid_due = http_now() + api_backoff_next(&k->uid_backoff, s.retry_after_us, &k->pace);
     }
     cJSON_Delete(o);
 }
@@ -272,7 +272,7 @@ static void on_gone(void *ctx, const struct store_gone *gone)
 }
 
 int kube_create_timed(struct kube **ret, const char *kubeconfig, struct inbox *inbox,
-                      const struct kube_watch_times *times, struct err *err)
+                      const struct kube_times *times, struct err *err)
 {
     struct kube *k = xcalloc(1, sizeof(*k));
 
@@ -281,13 +281,15 @@ int kube_create_timed(struct kube **ret, const char *kubeconfig, struct inbox *i
         free(k);
         return -1;
     }
-    if (getrandom(&k->rng, sizeof(k->rng), GRND_NONBLOCK) != sizeof(k->rng) || !k->rng)
-        k->rng = (uint64_t)http_now() | 1; /* only jitter hangs on it */
+    if (getrandom(&k->pace.rng, sizeof(k->pace.rng), GRND_NONBLOCK) != sizeof(k->pace.rng) ||
+        !k->pace.rng)
+        k->pace.rng = (uint64_t)http_now() | 1; /* only jitter hangs on it */
+    k->pace.base_us = times->backoff_base_us;
     k->inbox = inbox;
     k->token_due = http_now() + TOKEN_AGE_US;
-    k->nodes = kube_watch_create(&store_nodes, k->http, times, &k->rng);
-    k->pods = kube_watch_create(&store_pods, k->http, times, &k->rng);
-    k->gangs = kube_gangs_create(k->http, &k->rng);
+    k->nodes = kube_watch_create(&store_nodes, k->http, &times->watch, &k->pace);
+    k->pods = kube_watch_create(&store_pods, k->http, &times->watch, &k->pace);
+    k->gangs = kube_gangs_create(k->http, &k->pace);
     kube_store_on_gone(kube_watch_store(k->pods), k, on_gone);
     http_set_note(k->http, k, on_note);
     *ret = k;
@@ -296,7 +298,7 @@ int kube_create_timed(struct kube **ret, const char *kubeconfig, struct inbox *i
 
 int kube_create(struct kube **ret, const char *kubeconfig, struct inbox *inbox, struct err *err)
 {
-    struct kube_watch_times times = {0};
+    struct kube_times times = {0};
 
     return kube_create_timed(ret, kubeconfig, inbox, &times, err);
 }

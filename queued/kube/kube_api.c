@@ -90,26 +90,28 @@ enum refusal_kind api_refusal(const struct api_status *s)
     return REFUSAL_TRY_LATER;
 }
 
-uint64_t api_random(uint64_t *rng)
+uint64_t api_random(struct api_pace *pace)
 {
-    *rng ^= *rng >> 12;
-    *rng ^= *rng << 25;
-    *rng ^= *rng >> 27;
-    return *rng * UINT64_C(2685821657736338717);
+    pace->rng ^= pace->rng >> 12;
+    pace->rng ^= pace->rng << 25;
+    pace->rng ^= pace->rng >> 27;
+    return pace->rng * UINT64_C(2685821657736338717);
 }
 
-usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, uint64_t *rng)
+usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, struct api_pace *pace)
 {
-    usec_t wait = API_BACKOFF_BASE_US;
+    usec_t wait = pace->base_us ? pace->base_us : API_BACKOFF_BASE_US;
 
     for (unsigned i = 0; i < b->n && wait < API_BACKOFF_CAP_US; i++)
         wait *= 2;
     if (wait > API_BACKOFF_CAP_US)
         wait = API_BACKOFF_CAP_US;
     b->n++;
-    wait += (usec_t)(api_random(rng) % (uint64_t)wait);
+    wait += (usec_t)(api_random(pace) % (uint64_t)wait);
+    if (retry_after_us > API_RETRY_AFTER_MAX_US)
+        retry_after_us = API_RETRY_AFTER_MAX_US;
     if (retry_after_us >= 0 && wait < retry_after_us)
-        wait = retry_after_us + (usec_t)(api_random(rng) % (uint64_t)(retry_after_us / 4 + 1));
+        wait = retry_after_us + (usec_t)(api_random(pace) % (uint64_t)(retry_after_us / 4 + 1));
     return wait;
 }
 

@@ -40,10 +40,18 @@ struct api_backoff {
 
 #define API_BACKOFF_BASE_US (800 * USEC_PER_MSEC)
 #define API_BACKOFF_CAP_US  (30 * USEC_PER_SEC)
+/* No server makes us wait longer, whatever it sends; with the random part it is five minutes. */
+#define API_RETRY_AFTER_MAX_US (240 * USEC_PER_SEC)
 
-/* retry_after_us: at least this long; -1 none. rng: any state but 0. */
-usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, uint64_t *rng);
-uint64_t api_random(uint64_t *rng);
+/* What all back-offs of one adapter share. */
+struct api_pace {
+    uint64_t rng;   /* any state but 0 */
+    usec_t base_us; /* 0: API_BACKOFF_BASE_US */
+};
+
+/* retry_after_us: at least this long, up to API_RETRY_AFTER_MAX_US; -1 none. */
+usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, struct api_pace *pace);
+uint64_t api_random(struct api_pace *pace);
 
 /* "/api/v1/namespaces/NS/RESOURCE[/NAME]"; name NULL: the collection. Caller frees. Names are
  * escaped where they hold anything but the characters of DNS names. */

@@ -14,12 +14,12 @@
 #include "kube/kube_task.h"
 #include "util/mem.h"
 
-struct kube_gangs *kube_gangs_create(struct kube_http *http, uint64_t *rng)
+struct kube_gangs *kube_gangs_create(struct kube_http *http, struct api_pace *pace)
 {
     struct kube_gangs *g = xcalloc(1, sizeof(*g));
 
     g->http = http;
-    g->rng = rng;
+    g->pace = pace;
     return g;
 }
 

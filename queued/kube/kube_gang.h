@@ -9,6 +9,7 @@
 #define QUEUED_KUBE_KUBE_GANG_H
 
 #include "core/inbox.h"
+#include "kube/kube_api.h"
 #include "kube/kube_http.h"
 #include "kube/kube_store.h"
 #include "port/cluster_port.h"
@@ -16,7 +17,7 @@
 struct kube_gangs;
 
 /* Borrows all. */
-struct kube_gangs *kube_gangs_create(struct kube_http *http, uint64_t *rng);
+struct kube_gangs *kube_gangs_create(struct kube_http *http, struct api_pace *pace);
 void kube_gangs_destroy(struct kube_gangs *g);
 
 /* The calls of cluster_port.h. */

@@ -38,7 +38,7 @@ void task_later(struct task *t, enum task_step step, usec_t retry_after_us)
         task_set(t, step, FIRST_LOOK_US);
         return;
     }
-    task_set(t, step, api_backoff_next(&t->backoff, retry_after_us, t->run->gangs->rng));
+    task_set(t, step, api_backoff_next(&t->backoff, retry_after_us, t->run->gangs->pace));
 }
 
 static const char *task_name(const struct task *t, char buf[POD_JSON_NAME])

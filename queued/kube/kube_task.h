@@ -63,7 +63,7 @@ struct queued_event {
 
 struct kube_gangs {
     struct kube_http *http;
-    uint64_t *rng;
+    struct api_pace *pace;
     struct run *by_job;
     struct run *runs;
     struct queued_event *events;

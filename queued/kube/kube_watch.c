@@ -24,7 +24,7 @@ struct kube_watch {
     const struct store_kind *kind;
     struct kube_http *http;
     struct kube_watch_times times;
-    uint64_t *rng;
+    struct api_pace *pace;
     struct http_request *req; /* NULL: waiting for due */
     enum step next;           /* of the request, or of what comes at due */
     usec_t due;
@@ -54,7 +54,7 @@ static void plan(struct kube_watch *w, enum step next, usec_t due)
 
 static void plan_later(struct kube_watch *w, enum step next, const struct api_status *s)
 {
-    usec_t wait = api_backoff_next(&w->backoff, s->retry_after_us, w->rng);
+    usec_t wait = api_backoff_next(&w->backoff, s->retry_after_us, w->pace);
 
     if (s->code == 403 && wait < API_BACKOFF_CAP_US)
         wait = API_BACKOFF_CAP_US;
@@ -252,7 +252,8 @@ static void start_probe(struct kube_watch *w)
 static void start_watch(struct kube_watch *w)
 {
     usec_t range = w->times.timeout_max_us - w->times.timeout_min_us;
-    usec_t timeout = w->times.timeout_min_us + (usec_t)(api_random(w->rng) % (uint64_t)(range + 1));
+    usec_t timeout =
+        w->times.timeout_min_us + (usec_t)(api_random(w->pace) % (uint64_t)(range + 1));
     long long seconds = timeout / USEC_PER_SEC;
     char *path = xasprintf("%s?watch=1&allowWatchBookmarks=true&resourceVersion=%s"
                            "&timeoutSeconds=%lld",
@@ -320,14 +321,14 @@ struct kube_store *kube_watch_store(struct kube_watch *w)
 }
 
 struct kube_watch *kube_watch_create(const struct store_kind *kind, struct kube_http *http,
-                                     const struct kube_watch_times *times, uint64_t *rng)
+                                     const struct kube_watch_times *times, struct api_pace *pace)
 {
     struct kube_watch *w = xcalloc(1, sizeof(*w));
 
     w->kind = kind;
     w->store = kube_store_create(kind);
     w->http = http;
-    w->rng = rng;
+    w->pace = pace;
     w->times = *times;
     if (!w->times.timeout_min_us)
         w->times.timeout_min_us = 300 * USEC_PER_SEC;

@@ -23,7 +23,7 @@ struct kube_watch_times {
 
 /* Borrows all but times. */
 struct kube_watch *kube_watch_create(const struct store_kind *kind, struct kube_http *http,
-                                     const struct kube_watch_times *times, uint64_t *rng);
+                                     const struct kube_watch_times *times, struct api_pace *pace);
 void kube_watch_destroy(struct kube_watch *w);
 struct kube_store *kube_watch_store(struct kube_watch *w);
 /* Do what is due. now: http_now(). */

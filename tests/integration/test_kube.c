@@ -10,9 +10,10 @@
 
 const char *standin_path;
 
-static const struct kube_watch_times short_times = {.timeout_min_us = 2 * USEC_PER_SEC,
-                                                    .timeout_max_us = 2 * USEC_PER_SEC,
-                                                    .guard_us = USEC_PER_SEC};
+static const struct kube_times short_times = {.watch = {.timeout_min_us = USEC_PER_SEC,
+                                                        .timeout_max_us = USEC_PER_SEC,
+                                                        .guard_us = 500 * USEC_PER_MSEC},
+                                              .backoff_base_us = 50 * USEC_PER_MSEC};
 
 /* ---- lists */
 
@@ -76,7 +77,7 @@ static void a_list_that_breaks_off_is_made_again(void **state)
 static void a_gang_starts_runs_ends_and_is_taken_away(void **state)
 {
     struct world *w = world_ready(NULL);
-    struct team *t = team_create(7, "3s");
+    struct team *t = team_create(7, "2s");
     cJSON *service;
 
     (void)state;
@@ -221,6 +222,46 @@ static void a_start_carries_on_after_a_restart(void **state)
         start(w, t);
         start(w, t);
         world_until(w, all(w->is_bound));
+        assert_int_equal(stat_of(w, "objects.pods"), PODS);
+        stop_and_wait(w, t);
+        world_until(w, stat_of(w, "objects.pods") == 0);
+        team_destroy(t);
+    }
+    assert_int_equal(stat_of(w, "violations"), 0);
+    world_destroy(w);
+}
+
+/* What an adapter that died has made of pod i; the core knows its uid. */
+static void make_pod(const struct world *w, struct team *t, uint32_t i)
+{
+    struct str body = {0};
+    cJSON *pod;
+
+    kube_pod_json(&body, &t->gang, &t->pods[i]);
+    pod = ask(w, "POST", "/api/v1/namespaces/team/pods", body.s);
+    assert_true(json_text(pod, "metadata.uid")[0]);
+    assert_true(str_copy(t->pods[i].uid, sizeof(t->pods[i].uid), json_text(pod, "metadata.uid")));
+    cJSON_Delete(pod);
+    str_fini(&body);
+}
+
+static void whichever_pods_were_made_before_a_restart_all_are_bound(void **state)
+{
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    for (uint32_t made = 1; made < 1u << PODS; made++) {
+        struct team *t = team_create(800 + made, NULL);
+
+        world_forget(w);
+        for (uint32_t i = 0; i < PODS; i++)
+            if (made >> i & 1)
+                make_pod(w, t, i);
+        start(w, t);
+        world_until(w, all(w->is_bound));
+        for (uint32_t i = 0; i < PODS; i++)
+            if (made >> i & 1)
+                assert_string_equal(w->bound_uid[i], t->pods[i].uid);
         assert_int_equal(stat_of(w, "objects.pods"), PODS);
         stop_and_wait(w, t);
         world_until(w, stat_of(w, "objects.pods") == 0);
@@ -518,6 +559,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_fault_of_a_stop_ends_with_nothing_left),
         cmocka_unit_test(a_stop_overtakes_a_start_at_any_moment),
         cmocka_unit_test(a_start_carries_on_after_a_restart),
+        cmocka_unit_test(whichever_pods_were_made_before_a_restart_all_are_bound),
         cmocka_unit_test(refusals_are_of_the_kind_that_the_answer_means),
         cmocka_unit_test(a_missing_namespace_is_tried_later),
         cmocka_unit_test(a_pod_of_someone_else_under_our_name_is_left_alone),

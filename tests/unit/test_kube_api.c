@@ -195,18 +195,44 @@ static void without_an_answer_it_counts_whether_it_was_sent(void **state)
 static void back_off_doubles_to_its_cap_and_heeds_the_server(void **state)
 {
     struct api_backoff b = {0};
-    uint64_t rng = 88172645463325252u;
+    struct api_pace pace = {.rng = 88172645463325252u};
     usec_t base = API_BACKOFF_BASE_US;
 
     (void)state;
     for (int i = 0; i < 12; i++) {
-        usec_t wait = api_backoff_next(&b, -1, &rng);
+        usec_t wait = api_backoff_next(&b, -1, &pace);
 
         assert_true(wait >= base && wait <= 2 * base);
         base = base * 2 < API_BACKOFF_CAP_US ? base * 2 : API_BACKOFF_CAP_US;
     }
     b.n = 0;
-    assert_true(api_backoff_next(&b, 90 * USEC_PER_SEC, &rng) >= 90 * USEC_PER_SEC);
+    assert_true(api_backoff_next(&b, 90 * USEC_PER_SEC, &pace) >= 90 * USEC_PER_SEC);
+    b.n = 0;
+    pace.base_us = 20;
+    assert_true(api_backoff_next(&b, -1, &pace) <= 40);
+}
+
+static void no_server_makes_us_wait_longer_than_five_minutes(void **state)
+{
+    static const char body[] =
+        "{\"kind\":\"Status\",\"code\":429,\"details\":{\"retryAfterSeconds\":999999999999}}";
+    struct http_answer a = {.status = 429,
+                            .was_sent = true,
+                            .trouble = "",
+                            .body = body,
+                            .len = sizeof(body) - 1,
+                            .retry_after_us = -1};
+    struct api_pace pace = {.rng = 88172645463325252u};
+    struct api_status s;
+
+    (void)state;
+    assert_int_equal(api_classify(&a, &s), API_RETRY);
+    for (int i = 0; i < 1000; i++) {
+        struct api_backoff b = {0};
+        usec_t wait = api_backoff_next(&b, s.retry_after_us, &pace);
+
+        assert_true(wait >= API_RETRY_AFTER_MAX_US && wait <= 300 * USEC_PER_SEC);
+    }
 }
 
 static void paths_are_escaped(void **state)
@@ -229,6 +255,7 @@ int main(void)
         cmocka_unit_test(answers_that_are_no_status_are_judged_by_their_code),
         cmocka_unit_test(without_an_answer_it_counts_whether_it_was_sent),
         cmocka_unit_test(back_off_doubles_to_its_cap_and_heeds_the_server),
+        cmocka_unit_test(no_server_makes_us_wait_longer_than_five_minutes),
         cmocka_unit_test(paths_are_escaped),
     };
 
