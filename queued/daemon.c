@@ -83,7 +83,7 @@ static void start_gang(struct daemon *d, struct job_id id)
     struct gang gang;
     struct err err;
 
-    if (!j)
+    if (!j || !gang_is_wanted(j, false))
         return;
     if (d->store_port.read_spec(d->store_port.ctx, id, &spec, &err)) {
         log_error("cannot read a job's spec, it will not start; cancel it and submit it again",
@@ -101,7 +101,7 @@ static void stop_gang(struct daemon *d, const struct effect *e)
     const struct job *j = state_job(d->state, e->job);
     struct gang gang;
 
-    if (!j)
+    if (!j || !gang_is_wanted(j, true))
         return;
     gang_init(&gang, d->state, j, NULL, true);
     gang.has_service = e->u.with_service;

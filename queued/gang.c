@@ -59,6 +59,11 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
     }
 }
 
+bool gang_is_wanted(const struct job *j, bool is_stop)
+{
+    return is_stop != (j->state == JOB_BINDING);
+}
+
 void gang_fini(struct gang *g)
 {
     free(g->pods);

@@ -56,7 +56,7 @@ static void run_gang(struct sim *s, const struct effect *fx, bool is_stop)
     struct spec *spec = NULL;
     struct gang g;
 
-    if (!j)
+    if (!j || !gang_is_wanted(j, is_stop))
         return;
     if (!is_stop && s->inner.read_spec(s->inner.ctx, fx->job, &spec, &s->err)) {
         s->failed = err_wrap(&s->err, "spec of a gang that starts");
