@@ -306,6 +306,18 @@ void facts_service_gone(struct state *s, struct job_id id, struct effects *fx)
     job_check_gone(s, j, fx);
 }
 
+/* Nobody will say that a node went while the daemon was down: what its gangs name and the complete
+ * list has not is gone. */
+static void watch_unlisted(struct state *s, const struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
+
+        if (job_member_holds(&j->members[i]) && n && !n->is_known)
+            watch_node(s, n, true);
+    }
+}
+
 void facts_synced(struct state *s, const char *cluster_uid, struct effects *fx)
 {
     if (!s->meta.cluster_uid[0])
@@ -320,6 +332,8 @@ void facts_synced(struct state *s, const char *cluster_uid, struct effects *fx)
     }
     s->is_synced = true;
     s->is_quiet = false;
+    for (size_t i = 0; i < s->active.n; i++)
+        watch_unlisted(s, s->active.v[i]);
     for (size_t i = s->active.n; i-- > 0;)
         if (i < s->active.n)
             job_resume(s, s->active.v[i], fx);

@@ -7,12 +7,11 @@ Black box: the daemon, queuectl, and the stand-in API server as the cluster.
 
 import http.client
 import json
-import os
-import subprocess
 import time
 import unittest
 
-from test_daemon_jobs import CONFIG, STANDIN, JobTest, job
+from queued_site import KUBECONFIG, free_port
+from test_daemon_jobs import CONFIG, JobTest, job
 
 
 class BreakTest(JobTest):
@@ -48,6 +47,23 @@ class BreakTest(JobTest):
         return found
 
 
+    def start_at(self, site):
+        """Start the daemon of a site with a free port for the API server."""
+        self.port = free_port()
+        site.write("kubeconfig", KUBECONFIG % self.port)
+        site.start()
+
+    def lose_nodes_after(self, site, limit):
+        with open(site.config, "a", encoding="utf-8") as f:
+            f.write("nodeLostTimeout: %s\n" % limit)
+
+    def wait_log_of(self, site, name, wanted, limit_s=30):
+        end = time.monotonic() + limit_s
+        while wanted not in self.transitions(site, name):
+            self.assertLess(time.monotonic(), end, site.log())
+            time.sleep(0.05)
+
+
 class Outsiders(BreakTest):
     def test_a_lone_pod_that_is_deleted_starts_again_at_once(self):
         site = self.start()
@@ -63,6 +79,42 @@ class Outsiders(BreakTest):
         self.assertEqual(
             [t for t in self.transitions(site, name) if t[1] == "MemberLost" and t[2] > 1], []
         )
+
+    def test_a_node_that_went_while_the_daemon_was_down_is_lost(self):
+        site = self.start()
+        self.cluster(site)
+        name = self.submit(site, job(pods=2, run="1h"))
+        self.wait_state(site, name, "Running")
+        site.stop()
+        node = self.pods()[0]["spec"]["nodeName"]
+        self.assertEqual(self.ask("POST", "/_standin/node", {"name": node, "delete": True})[0], 200)
+        self.lose_nodes_after(site, "1s")
+        site.start()
+        self.wait_log_of(site, name, ("Restarting", "MemberLost", 1))
+        self.wait_log_of(site, name, ("Running", "none", 2))
+        self.assertNotIn(node, [p["spec"]["nodeName"] for p in self.pods()
+                                if p["metadata"]["labels"]["gang.queued/attempt"] == "2"])
+
+    def test_a_gang_on_a_node_that_died_moves_on(self):
+        site = self.site(config=CONFIG + "nodeLostTimeout: 1s\n")
+        self.start_at(site)
+        self.cluster(site)
+        name = self.submit(site, job(pods=2, run="1h"))
+        self.wait_state(site, name, "Running")
+        node = self.pods()[0]["spec"]["nodeName"]
+        self.ask("POST", "/_standin/node", {"name": node, "ready": False})
+        self.wait_log_of(site, name, ("Running", "none", 2))
+
+    def test_a_cancel_while_a_node_is_dead_ends(self):
+        site = self.site(config=CONFIG + "nodeLostTimeout: 3s\n")
+        self.start_at(site)
+        self.cluster(site)
+        name = self.submit(site, job(pods=2, run="1h"))
+        self.wait_state(site, name, "Running")
+        node = self.pods()[0]["spec"]["nodeName"]
+        self.ask("POST", "/_standin/node", {"name": node, "ready": False})
+        site.ctl("cancel", "-y", name)
+        self.wait_state(site, name, "Cancelled")
 
 
 if __name__ == "__main__":
