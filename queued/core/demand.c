@@ -251,24 +251,48 @@ static void fill_topology(const struct cluster *c, struct demand *d, const struc
     }
 }
 
-static char *describe_demand(const struct demand *d, const struct spec *spec)
+static void add_amount(struct str *b, int64_t amount)
 {
-    struct str b = {0};
+    if (amount < 0)
+        str_add(b, "-");
+    else
+        str_add_u64(b, (uint64_t)amount);
+    str_add(b, ",");
+}
 
-    str_addf(&b, "%s\x1e%u,%u,%u,%d", spec->ns ? spec->ns : "", d->hierarchy, d->required,
-             d->preferred, d->has_unknown_level);
-    for (uint32_t i = 0; i < d->n_roles; i++) {
-        const struct demand_role *r = &d->roles[i];
-
-        str_addf(&b, "\x1d%s,%u,%d%d", r->name, r->replicas, r->has_cpu, r->has_memory);
-        for (int k = 0; k < RESOURCES_MAX; k++)
-            if (r->each.amount[k])
-                str_addf(&b, ",%d=%lld", k, (long long)r->each.amount[k]);
-        for (uint32_t m = 0; m < r->n_models; m++)
-            str_addf(&b, ",m%u", r->models[m]);
-        str_add(&b, r->constraint->text);
+static void describe_role(struct str *b, const struct spec_role *r)
+{
+    str_add(b, "\x1d");
+    str_add(b, r->name);
+    str_add(b, ",");
+    add_amount(b, r->replicas);
+    add_amount(b, r->gpus);
+    add_amount(b, r->cpu_milli);
+    add_amount(b, r->memory_bytes);
+    for (uint32_t i = 0; i < r->n_extended; i++) {
+        str_add(b, "\x1e"
+                   "e");
+        str_add(b, r->extended[i].name);
+        str_add(b, "\x1f");
+        add_amount(b, r->extended[i].amount);
     }
-    return str_take(&b);
+    for (uint32_t i = 0; i < r->gpu_models.n; i++) {
+        str_add(b, "\x1em");
+        str_add(b, r->gpu_models.v[i]);
+    }
+    describe_constraint(b, r);
+}
+
+/* All of a spec that a demand is made of, as text. */
+static void describe_demand(struct str *b, const struct spec *spec)
+{
+    str_add(b, spec->ns ? spec->ns : "");
+    str_add(b, "\x1er");
+    str_add(b, spec->topology_required ? spec->topology_required : "");
+    str_add(b, "\x1ep");
+    str_add(b, spec->topology_preferred ? spec->topology_preferred : "");
+    for (uint32_t i = 0; i < spec->n_roles; i++)
+        describe_role(b, &spec->roles[i]);
 }
 
 static void demand_destroy(struct cluster *c, struct demand *d)
@@ -281,23 +305,25 @@ static void demand_destroy(struct cluster *c, struct demand *d)
 
 struct demand *demand_of(struct cluster *c, struct demand **table, const struct spec *spec)
 {
-    struct demand *d = xcalloc(1, sizeof(*d));
-    struct demand *known = NULL;
+    struct demand *d = NULL;
+    struct str key = {0};
 
+    describe_demand(&key, spec);
+    HASH_FIND_STR(*table, key.s, d);
+    if (d) {
+        str_fini(&key);
+        d->n_jobs++;
+        return d;
+    }
+    d = xcalloc(1, sizeof(*d));
+    d->key = str_take(&key);
+    d->n_jobs = 1;
     d->n_roles = spec->n_roles;
     d->pods = spec_pods(spec);
     d->gpus = spec_gpus(spec);
     for (uint32_t i = 0; i < spec->n_roles; i++)
         fill_role(c, &d->roles[i], &spec->roles[i]);
     fill_topology(c, d, spec);
-    d->key = describe_demand(d, spec);
-    HASH_FIND_STR(*table, d->key, known);
-    if (known) {
-        demand_destroy(c, d);
-        known->n_jobs++;
-        return known;
-    }
-    d->n_jobs = 1;
     HASH_ADD_KEYPTR(hh, *table, d->key, strlen(d->key), d);
     return d;
 }

@@ -10,20 +10,18 @@
 #include "rpc/rpc_call.h"
 #include "util/str.h"
 
-static void feed_hash(void *ctx, const void *p, size_t len)
+static void feed_text(void *ctx, const void *p, size_t len)
 {
-    (void)crypto_hash_sha256_update(ctx, p, len); /* cannot fail */
+    str_add_bytes(ctx, p, len);
 }
 
 static void digest_of(const struct spec *s, uint8_t digest[SPEC_DIGEST_BYTES])
 {
-    static const uint8_t version = SPEC_DIGEST_VERSION;
-    crypto_hash_sha256_state hash;
+    struct str canonical = {0}; /* hashed at once: the pieces are a few bytes each */
 
-    (void)crypto_hash_sha256_init(&hash);
-    feed_hash(&hash, &version, sizeof(version));
-    spec_feed(s, feed_hash, &hash);
-    (void)crypto_hash_sha256_final(&hash, digest);
+    spec_feed(s, feed_text, &canonical);
+    (void)crypto_hash_sha256(digest, (const uint8_t *)canonical.s, canonical.len); /* cannot fail */
+    str_fini(&canonical);
 }
 
 _Static_assert(SPEC_DIGEST_BYTES == crypto_hash_sha256_BYTES, "the digest is a SHA-256");

@@ -40,13 +40,17 @@ int log_level_parse(const char *word, enum log_level *ret)
 
 static void add_time(struct str *line)
 {
+    static time_t second = -1; /* the text is made once a second */
+    static char text[32];
     struct timespec ts;
     struct tm tm;
-    char text[32];
 
     (void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail for this clock */
-    (void)gmtime_r(&ts.tv_sec, &tm);
-    (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+    if (ts.tv_sec != second) {
+        second = ts.tv_sec;
+        (void)gmtime_r(&ts.tv_sec, &tm);
+        (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+    }
     str_addf(line, "%s.%03ldZ", text, ts.tv_nsec / 1000000);
 }
 

@@ -39,18 +39,35 @@ void str_add(struct str *b, const char *s)
 void str_addf(struct str *b, const char *fmt, ...)
 {
     va_list ap, again;
+    size_t room;
     int n;
 
+    make_room(b, 64);
+    room = b->room - b->len;
     va_start(ap, fmt);
     va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = vsnprintf(b->s + b->len, room, fmt, ap);
     va_end(ap);
-    if (n > 0) {
+    if (n > 0 && (size_t)n >= room) { /* it did not fit: once more with room for all */
         make_room(b, (size_t)n);
         (void)vsnprintf(b->s + b->len, (size_t)n + 1, fmt, again);
-        b->len += (size_t)n;
     }
     va_end(again);
+    if (n > 0)
+        b->len += (size_t)n;
+    b->s[b->len] = '\0';
+}
+
+void str_add_u64(struct str *b, uint64_t n)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+
+    do {
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    str_add_bytes(b, digits + at, sizeof(digits) - at);
 }
 
 /* Length of the UTF-8 sequence at s (at most len bytes), 0 when it is malformed. */

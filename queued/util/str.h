@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct str {
     char *s;
@@ -20,6 +21,7 @@ struct str {
 void str_add(struct str *b, const char *s);
 void str_add_bytes(struct str *b, const void *p, size_t len);
 void str_addf(struct str *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void str_add_u64(struct str *b, uint64_t n); /* in decimal */
 /* s as a JSON string with its quotes; invalid UTF-8 and control characters are escaped. */
 void str_add_json(struct str *b, const char *s);
 const char *str_text(const struct str *b);
