@@ -121,19 +121,21 @@ static void on_uid(void *ctx, const struct http_answer *a)
 {
     struct kube *k = ctx;
     struct api_status s;
+    const char *uid;
     cJSON *o = NULL;
 
     k->uid_req = NULL;
     if (api_classify(a, &s) == API_OK)
         o = cJSON_ParseWithLength(a->body, a->len);
-    if (json_text(o, "metadata.uid")[0] &&
-        str_copy(k->uid, sizeof(k->uid), json_text(o, "metadata.uid"))) {
+    uid = json_text(o, "metadata.uid");
+    if (uid[0] && strlen(uid) <= UID_MAX) {
+        (void)str_copy(k->uid, sizeof(k->uid), uid); /* it fits */
         k->lists_uid = kube_watch_lists(k->nodes) + kube_watch_lists(k->pods);
         k->uid_backoff.n = 0;
     } else {
         if (!k->uid_backoff.n)
             log_warn("the namespace kube-system cannot be read, scheduling waits for it",
-                     "err=\"%s\"", s.message);
+                     "err=\"%s\"", s.message[0] ? s.message : "the answer has no uid that fits");
         k->uid_due = http_now() + api_backoff_next(&k->uid_backoff, s.retry_after_us, &k->pace);
     }
     cJSON_Delete(o);

@@ -76,6 +76,11 @@ enum api_verdict api_classify(const struct http_answer *a, struct api_status *re
     return API_REFUSED;
 }
 
+bool api_is_not_found(const struct api_status *s)
+{
+    return s->code == 404 && !strcmp(s->reason, "NotFound");
+}
+
 enum refusal_kind api_refusal(const struct api_status *s)
 {
     static const char *const for_good[] = {"violates PodSecurity", "denied the request",
@@ -98,9 +103,14 @@ uint64_t api_random(struct api_pace *pace)
     return pace->rng * UINT64_C(2685821657736338717);
 }
 
+usec_t api_pace_base(const struct api_pace *pace)
+{
+    return pace->base_us ? pace->base_us : API_BACKOFF_BASE_US;
+}
+
 usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, struct api_pace *pace)
 {
-    usec_t wait = pace->base_us ? pace->base_us : API_BACKOFF_BASE_US;
+    usec_t wait = api_pace_base(pace);
 
     for (unsigned i = 0; i < b->n && wait < API_BACKOFF_CAP_US; i++)
         wait *= 2;

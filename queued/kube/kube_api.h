@@ -30,6 +30,8 @@ struct api_status {
 enum api_verdict api_classify(const struct http_answer *answer, struct api_status *ret);
 /* The Status object in text; fields that are missing stay as they are in ret. */
 void api_read_status(const char *text, size_t len, struct api_status *ret);
+/* Does the API server itself say that the object is not there? A proxy's 404 does not count. */
+bool api_is_not_found(const struct api_status *status);
 /* Kind of a refused create: quota and missing things can change, invalid pods cannot. */
 enum refusal_kind api_refusal(const struct api_status *status);
 
@@ -51,6 +53,8 @@ struct api_pace {
 
 /* retry_after_us: at least this long, up to API_RETRY_AFTER_MAX_US; -1 none. */
 usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, struct api_pace *pace);
+/* The first wait without its random part. */
+usec_t api_pace_base(const struct api_pace *pace);
 uint64_t api_random(struct api_pace *pace);
 
 /* "/api/v1/namespaces/NS/RESOURCE[/NAME]"; name NULL: the collection. Caller frees. Names are

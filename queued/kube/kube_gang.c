@@ -269,7 +269,8 @@ static void run_step(struct run *r, usec_t now)
     if (r->is_stopping || service_is_there(r))
         for (uint32_t i = 0; has_room && i < r->gang.n_pods; i++)
             has_room = task_step(&r->tasks[i], now, &wake);
-    r->due = has_room ? wake : 0;
+    r->due = wake;
+    r->is_blocked = !has_room;
 }
 
 void kube_gangs_tick(struct kube_gangs *g, usec_t now)
@@ -279,7 +280,7 @@ void kube_gangs_tick(struct kube_gangs *g, usec_t now)
     g->has_orders = false;
     DL_FOREACH_SAFE(g->runs, r, next)
     {
-        if (r->due > now)
+        if (r->due > now && !r->is_blocked)
             continue;
         run_step(r, now);
         if (run_is_over(r))
@@ -294,10 +295,10 @@ usec_t kube_gangs_wake(const struct kube_gangs *g)
 
     if (g->has_orders)
         return 0;
-    /* due 0 without room: an answer comes before anything can be done */
+    /* a blocked run waits for an answer, which wakes us by its socket */
     DL_FOREACH(g->runs, r)
     {
-        if (r->due && r->due < wake)
+        if (r->due < wake)
             wake = r->due;
     }
     return wake;

@@ -250,44 +250,6 @@ static struct kube_easy *easy_of(struct kube_http *h)
     return e;
 }
 
-static bool launch(struct kube_http *h, struct http_request *req, int lane)
-{
-    struct kube_easy *s = h->idle;
-
-    if (s)
-        LL_DELETE(h->idle, s);
-    else
-        s = easy_of(h);
-    unqueue(h, req);
-    req->slot = s;
-    req->lane = lane;
-    kube_easy_aim(s, h->config, h->credentials,
-                  &(struct kube_easy_order){
-                      .method = req->order.method,
-                      .path = req->order.path,
-                      .body = req->order.body,
-                      .timeout_us = req->order.kind == HTTP_WATCH ? 0 : req->order.timeout_us,
-                      .ctx = req});
-    DL_APPEND(h->lanes[lane].flying, req);
-    h->lanes[lane].n_flying++;
-    return curl_multi_add_handle(h->lanes[lane].multi, s->easy) == CURLM_OK;
-}
-
-static bool launch_next(struct kube_http *h)
-{
-    struct lane *a = &h->lanes[LANE_CALL_A], *b = &h->lanes[LANE_CALL_B];
-    int lane = a->n_flying <= b->n_flying ? LANE_CALL_A : LANE_CALL_B;
-    struct http_request *req;
-
-    for (req = h->queue[0]; req; req = req->next)
-        if (req->order.kind == HTTP_WATCH)
-            return launch(h, req, LANE_WATCH);
-    req = h->queue[0] ? h->queue[0] : h->queue[1];
-    if (!req || h->lanes[lane].n_flying >= HTTP_CALLS_PER_LANE)
-        return false;
-    return launch(h, req, lane);
-}
-
 /* ---- answers */
 
 static bool was_sent(CURLcode code)
@@ -393,6 +355,50 @@ static void rebuild(struct kube_http *h, int which, CURLMcode code)
             req->order.done(req->order.ctx, &answer);
         request_destroy(req);
     }
+}
+
+static void launch(struct kube_http *h, struct http_request *req, int lane)
+{
+    struct kube_easy *s = h->idle;
+    CURLMcode code;
+
+    if (s)
+        LL_DELETE(h->idle, s);
+    else
+        s = easy_of(h);
+    unqueue(h, req);
+    req->slot = s;
+    req->lane = lane;
+    kube_easy_aim(s, h->config, h->credentials,
+                  &(struct kube_easy_order){
+                      .method = req->order.method,
+                      .path = req->order.path,
+                      .body = req->order.body,
+                      .timeout_us = req->order.kind == HTTP_WATCH ? 0 : req->order.timeout_us,
+                      .ctx = req});
+    DL_APPEND(h->lanes[lane].flying, req);
+    h->lanes[lane].n_flying++;
+    code = curl_multi_add_handle(h->lanes[lane].multi, s->easy);
+    if (code != CURLM_OK)
+        rebuild(h, lane, code);
+}
+
+static bool launch_next(struct kube_http *h)
+{
+    struct lane *a = &h->lanes[LANE_CALL_A], *b = &h->lanes[LANE_CALL_B];
+    int lane = a->n_flying <= b->n_flying ? LANE_CALL_A : LANE_CALL_B;
+    struct http_request *req;
+
+    for (req = h->queue[0]; req; req = req->next)
+        if (req->order.kind == HTTP_WATCH) {
+            launch(h, req, LANE_WATCH);
+            return true;
+        }
+    req = h->queue[0] ? h->queue[0] : h->queue[1];
+    if (!req || h->lanes[lane].n_flying >= HTTP_CALLS_PER_LANE)
+        return false;
+    launch(h, req, lane);
+    return true;
 }
 
 static void act(struct kube_http *h, int which, curl_socket_t fd, int mask)

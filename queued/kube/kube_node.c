@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kube/kube_json.h"
+#include "util/log.h"
 #include "util/mem.h"
 #include "util/str.h"
 
@@ -21,8 +22,9 @@ int64_t kube_amount(const char *name, const cJSON *quantity)
     int64_t amount;
 
     if (cJSON_IsNumber(quantity)) { /* the server writes strings, other clients may not */
-        (void)snprintf(number, sizeof(number), "%.0f", quantity->valuedouble);
-        text = number;
+        int n = snprintf(number, sizeof(number), "%.0f", quantity->valuedouble);
+
+        text = n < (int)sizeof(number) ? number : NULL; /* a cut one would be another number */
     }
     if (!text || parse_quantity(text, scale, &amount, NULL))
         return -1;
@@ -39,8 +41,11 @@ uint32_t kube_amounts(const cJSON *map, struct resource_amount *ret)
         int64_t amount = q->string ? kube_amount(q->string, q) : -1;
 
         if (amount < 0 || n == OBJECT_AMOUNTS_MAX ||
-            !str_copy(ret[n].name, sizeof(ret[n].name), q->string))
+            !str_copy(ret[n].name, sizeof(ret[n].name), q->string)) {
+            log_warn("an amount cannot be read or has no room, it is left out",
+                     "resource=\"%.100s\"", q->string ? q->string : "");
             continue;
+        }
         ret[n++].amount = amount;
     }
     return n;

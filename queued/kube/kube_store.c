@@ -15,7 +15,10 @@
 
 #include "kube/kube_node.h"
 #include "kube/kube_pod.h"
+#include "util/log.h"
 #include "util/mem.h"
+
+enum { ODD_TOLD_MAX = 10 };
 
 struct entry {
     UT_hash_handle hh;
@@ -39,7 +42,8 @@ struct kube_store {
     struct entry *entries; /* by key */
     struct entry *facts;
     struct goodbye *goodbyes;
-    uint64_t list; /* number of the list that comes now or came last */
+    uint64_t list;  /* number of the list that comes now or came last */
+    unsigned n_odd; /* objects that cannot be used, since that list began */
     void *told_ctx;
     void (*told)(void *ctx, const struct store_gone *gone);
 };
@@ -118,6 +122,17 @@ static struct entry *entry_add(struct kube_store *s, const char *key)
     return e;
 }
 
+/* An object that we cannot have: said of the first ones only, as there may be many. */
+static void pass_over(struct kube_store *s, const cJSON *object)
+{
+    if (s->n_odd++ < ODD_TOLD_MAX)
+        log_warn(
+            "an object is passed over: it has no name, uid or version, or one that is too long",
+            "what=%s namespace=\"%.100s\" name=\"%.300s\" uid=\"%.100s\"", s->kind->noun,
+            json_text(object, "metadata.namespace"), json_text(object, "metadata.name"),
+            json_text(object, "metadata.uid"));
+}
+
 /* The object is there, as it is now. */
 static void put(struct kube_store *s, const cJSON *object, bool is_list)
 {
@@ -127,8 +142,10 @@ static void put(struct kube_store *s, const cJSON *object, bool is_list)
     struct entry *e;
     int order;
 
-    if (!identify(object, &id, key, rv))
+    if (!identify(object, &id, key, rv)) {
+        pass_over(s, object);
         return;
+    }
     e = find(s, key);
     if (e && strcmp(e->uid, id.uid)) {
         say_goodbye(s, e);
@@ -138,8 +155,12 @@ static void put(struct kube_store *s, const cJSON *object, bool is_list)
     order = e ? kube_rv_compare(rv, e->rv) : 1;
     if (e && is_list)
         e->list = s->list;
-    if (!order || (order < 0 && !is_list) || !s->kind->seen(object, &fact))
+    if (!order || (order < 0 && !is_list))
         return;
+    if (!s->kind->seen(object, &fact)) {
+        pass_over(s, object);
+        return;
+    }
     if (!e)
         e = entry_add(s, key);
     e->list = s->list;
@@ -174,6 +195,7 @@ static void take_away(struct kube_store *s, const cJSON *object)
 void kube_store_list_begin(struct kube_store *s)
 {
     s->list++;
+    s->n_odd = 0;
 }
 
 static bool take_item(void *ctx, const char *p, size_t len)

@@ -50,6 +50,29 @@ static const char *task_name(const struct task *t, char buf[POD_JSON_NAME])
     return kube_pod_name(buf, &t->run->gang, t->pod);
 }
 
+cJSON *task_object(const struct http_answer *a)
+{
+    cJSON *o = cJSON_ParseWithLength(a->body, a->len);
+
+    if (json_text(o, "metadata.uid")[0])
+        return o;
+    cJSON_Delete(o);
+    return NULL;
+}
+
+bool task_take_uid(struct task *t, const cJSON *object)
+{
+    const char *uid = json_text(object, "metadata.uid");
+    char name[POD_JSON_NAME];
+
+    if (str_copy(t->uid, sizeof(t->uid), uid))
+        return true;
+    t->uid[0] = '\0'; /* a cut one would be that of another object */
+    log_warn("an object has a uid that is too long and cannot be handled", "object=%s uid=%.100s",
+             task_name(t, name), uid);
+    return false;
+}
+
 bool task_is_ours(const struct task *t, const cJSON *object)
 {
     struct job_id job;

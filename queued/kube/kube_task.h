@@ -51,7 +51,8 @@ struct run {
     bool is_stopping;
     bool keeps_service; /* a stop that leaves the service to the next attempt */
     bool is_refused;    /* nothing new is sent; the core will stop it */
-    usec_t due;         /* the earliest of its tasks */
+    usec_t due;         /* the earliest of its tasks; 0: look at once */
+    bool is_blocked;    /* a task found no room to send: look at every tick */
     struct task service;
     struct task *tasks; /* gang.n_pods */
 };
@@ -86,6 +87,10 @@ void task_later(struct task *t, enum task_step step, usec_t retry_after_us);
 void task_tell_bound(struct task *t);
 void task_tell_refused(struct task *t, enum refusal_kind kind, const char *text);
 void task_tell_gone(struct task *t);
+/* The object of a good answer, which the caller deletes; NULL: it is none, or has no uid. */
+cJSON *task_object(const struct http_answer *a);
+/* Remember the uid of an object; false, and none is known: it is longer than UID_MAX. */
+bool task_take_uid(struct task *t, const cJSON *object);
 /* Is this object the one that this run made? */
 bool task_is_ours(const struct task *t, const cJSON *object);
 

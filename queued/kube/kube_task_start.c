@@ -33,14 +33,6 @@ static void bound(struct task *t)
     task_tell_bound(t);
 }
 
-/* Remember the uid of an object that the server sent; false: it sent none. */
-static bool take_uid(struct task *t, const cJSON *object)
-{
-    const char *uid = json_text(object, "metadata.uid");
-
-    return uid[0] && str_copy(t->uid, sizeof(t->uid), uid);
-}
-
 static void on_create(struct task *t, const struct http_answer *a)
 {
     struct api_status s;
@@ -49,8 +41,8 @@ static void on_create(struct task *t, const struct http_answer *a)
 
     switch (verdict) {
     case API_OK:
-        object = cJSON_ParseWithLength(a->body, a->len);
-        if (take_uid(t, object))
+        object = task_object(a);
+        if (object && task_take_uid(t, object))
             exists(t);
         else
             task_later(t, TASK_LOOK, -1);
@@ -81,8 +73,8 @@ static void judge_found(struct task *t, const cJSON *object)
                "an object of this name is there that is not ours");
     else if (json_text(object, "metadata.deletionTimestamp")[0])
         refuse(t, REFUSAL_TRY_LATER, "create refused", "the object is being deleted by someone");
-    else if (!take_uid(t, object))
-        task_later(t, TASK_LOOK, -1);
+    else if (!task_take_uid(t, object))
+        refuse(t, REFUSAL_TRY_LATER, "create refused", "the uid of the object is too long for us");
     else if (t->pod && node[0] && strcmp(node, t->pod->node))
         refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
     else
@@ -96,13 +88,13 @@ static void on_look(struct task *t, const struct http_answer *a)
     cJSON *object;
 
     if (verdict == API_OK) {
-        object = cJSON_ParseWithLength(a->body, a->len);
+        object = task_object(a);
         if (object)
             judge_found(t, object);
         else
             task_later(t, TASK_LOOK, -1);
         cJSON_Delete(object);
-    } else if (s.code != 404) {
+    } else if (!api_is_not_found(&s)) {
         task_later(t, TASK_LOOK, s.retry_after_us);
     } else if (++t->n_lost > LOST_CREATES_MAX) {
         refuse(t, REFUSAL_TRY_LATER, "create failed", "the API server gives no clear answer");
@@ -114,10 +106,16 @@ static void on_look(struct task *t, const struct http_answer *a)
 static void on_bind(struct task *t, const struct http_answer *a)
 {
     struct api_status s;
+    cJSON *object = NULL;
 
     switch (api_classify(a, &s)) {
     case API_OK:
-        bound(t);
+        object = cJSON_ParseWithLength(a->body, a->len);
+        if (cJSON_IsObject(object))
+            bound(t);
+        else
+            task_later(t, TASK_LOOK_BIND, -1);
+        cJSON_Delete(object);
         break;
     case API_RETRY:
         task_later(t, TASK_BIND, s.retry_after_us);
@@ -128,8 +126,10 @@ static void on_bind(struct task *t, const struct http_answer *a)
     case API_REFUSED:
         if (s.code == 409)
             task_set(t, TASK_LOOK_BIND, 0);
-        else if (s.code == 404)
+        else if (api_is_not_found(&s))
             refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
+        else if (!s.reason[0])
+            task_later(t, TASK_LOOK_BIND, -1); /* no word of the API server */
         else
             refuse(t, REFUSAL_BIND, "bind refused", s.message);
         break;
@@ -159,13 +159,13 @@ static void on_look_bind(struct task *t, const struct http_answer *a)
     cJSON *object;
 
     if (verdict != API_OK) {
-        if (s.code == 404)
+        if (api_is_not_found(&s))
             refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
         else
             task_later(t, TASK_LOOK_BIND, s.retry_after_us);
         return;
     }
-    object = cJSON_ParseWithLength(a->body, a->len);
+    object = task_object(a);
     if (object)
         judge_bound(t, object);
     else

@@ -26,9 +26,9 @@ static void on_leftover(struct task *t, const struct http_answer *a)
     cJSON *object;
 
     if (t->step == TASK_CREATE && verdict == API_OK) {
-        object = cJSON_ParseWithLength(a->body, a->len);
-        if (!str_copy(t->uid, sizeof(t->uid), json_text(object, "metadata.uid")))
-            t->uid[0] = '\0';
+        object = task_object(a);
+        if (object)
+            (void)task_take_uid(t, object); /* without one it is looked for */
         cJSON_Delete(object);
     }
     if (t->step == TASK_CREATE && verdict == API_UNKNOWN)
@@ -44,29 +44,24 @@ static void on_find(struct task *t, const struct http_answer *a)
     cJSON *object;
 
     if (verdict != API_OK) {
-        if (s.code == 404)
+        if (api_is_not_found(&s))
             ended(t);
         else
             task_later(t, TASK_FIND, s.retry_after_us);
         return;
     }
-    object = cJSON_ParseWithLength(a->body, a->len);
-    if (!object || !json_text(object, "metadata.uid")[0]) {
-        task_later(t, TASK_FIND, -1);
-    } else if (!task_is_ours(t, object)) {
+    object = task_object(a);
+    if (object && !task_is_ours(t, object))
         ended(t); /* nothing of ours has this name */
-    } else if (str_copy(t->uid, sizeof(t->uid), json_text(object, "metadata.uid"))) {
+    else if (object && task_take_uid(t, object))
         task_set(t, TASK_DELETE, 0);
-    } else {
-        t->uid[0] = '\0';
+    else
         task_later(t, TASK_FIND, -1);
-    }
     cJSON_Delete(object);
 }
 
-static void deleted(struct task *t, const struct http_answer *a)
+static void deleted(struct task *t, const cJSON *object)
 {
-    cJSON *object;
     bool is_soon;
 
     if (!t->pod) {
@@ -77,9 +72,7 @@ static void deleted(struct task *t, const struct http_answer *a)
         task_set(t, TASK_ENDED, INT64_MAX); /* the watch says the rest */
         return;
     }
-    object = cJSON_ParseWithLength(a->body, a->len);
     is_soon = json_int(object, "metadata.deletionGracePeriodSeconds", 0) == 0;
-    cJSON_Delete(object);
     t->backoff.n = 0;
     task_set(t, TASK_DELETED, is_soon ? GONE_SOON_US : t->run->gang.grace_us + ASK_AGAIN_US);
 }
@@ -88,13 +81,15 @@ static void on_delete(struct task *t, const struct http_answer *a)
 {
     struct api_status s;
     enum api_verdict verdict = api_classify(a, &s);
+    cJSON *object = verdict == API_OK ? cJSON_ParseWithLength(a->body, a->len) : NULL;
 
-    if (verdict == API_OK)
-        deleted(t, a);
-    else if (s.code == 404 || (s.code == 409 && !strcmp(s.reason, "Conflict")))
+    if (cJSON_IsObject(object))
+        deleted(t, object);
+    else if (api_is_not_found(&s) || (s.code == 409 && !strcmp(s.reason, "Conflict")))
         ended(t); /* gone, or another pod has its name */
     else
         task_later(t, TASK_DELETE, s.retry_after_us);
+    cJSON_Delete(object);
 }
 
 void task_stop_answer(struct task *t, const struct http_answer *a)

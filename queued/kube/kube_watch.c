@@ -63,6 +63,16 @@ static void plan_later(struct kube_watch *w, enum step next, const struct api_st
     plan(w, next, http_now() + wait);
 }
 
+/* The version that we watch from is of no more use. The first time at once; a server that never
+ * keeps a version is not to be asked for list after list. */
+static void plan_relist(struct kube_watch *w, const struct api_status *s)
+{
+    if (http_now() - w->listed_at > HEALTHY_US)
+        plan(w, STEP_LIST, http_now());
+    else
+        plan_later(w, STEP_LIST, s);
+}
+
 static bool is_expired(const struct api_status *s)
 {
     return s->code == 410 || !strcmp(s->reason, "Expired") || !strcmp(s->reason, "Gone") ||
@@ -91,6 +101,8 @@ static void take_page(struct kube_watch *w, const struct http_answer *a)
         struct api_status s = {.retry_after_us = -1};
 
         (void)str_copy(s.message, sizeof(s.message), err.text); /* a cut text still tells */
+        log_warn("a list cannot be used and is asked for again", "what=%s bytes=%zu err=\"%s\"",
+                 w->kind->noun, a->len, err.text);
         plan_later(w, STEP_LIST, &s);
         return;
     }
@@ -113,11 +125,12 @@ static void on_list(void *ctx, const struct http_answer *a)
         take_page(w, a);
         return;
     }
-    if (w->continued && is_expired(&s)) {
-        w->is_unpaged = !w->is_unpaged;
+    if (w->continued && is_expired(&s) && !w->is_unpaged) {
+        w->is_unpaged = true;
         plan(w, STEP_LIST, http_now());
         return;
     }
+    w->is_unpaged = false;
     plan_later(w, STEP_LIST, &s);
 }
 
@@ -132,7 +145,7 @@ static void on_probe(void *ctx, const struct http_answer *a)
     if (api_classify(a, &s) == API_OK)
         plan(w, STEP_WATCH, http_now());
     else if (is_expired(&s))
-        plan(w, STEP_LIST, http_now());
+        plan_relist(w, &s);
     else
         plan_later(w, STEP_PROBE, &s);
 }
@@ -168,17 +181,20 @@ static void watch_ended(struct kube_watch *w)
     struct api_status s = {.retry_after_us = -1};
 
     if (w->error.code && is_expired(&w->error)) {
-        plan(w, STEP_LIST, now);
+        plan_relist(w, &w->error);
     } else if (w->error.code) {
         plan_later(w, w->error.code == 500 ? STEP_PROBE : STEP_LIST, &w->error);
     } else if (w->is_bad) {
         (void)str_copy(s.message, sizeof(s.message), "the watch sent something that is no event");
+        log_warn("a watch sent something that is no event, all is listed again",
+                 "what=%s events=%llu", w->kind->noun, (unsigned long long)w->n_events);
         plan_later(w, STEP_LIST, &s);
     } else if (!w->n_events && now - w->begun_at < SHORT_WATCH_US) {
         (void)str_copy(s.message, sizeof(s.message), "the watch ended at once"); /* it fits */
         plan_later(w, STEP_PROBE, &s);
     } else {
-        plan(w, STEP_PROBE, now);
+        /* a stream that ends after one event each time must not keep us busy */
+        plan(w, STEP_PROBE, w->begun_at + api_pace_base(w->pace));
     }
 }
 
@@ -197,7 +213,7 @@ static void on_watch(void *ctx, const struct http_answer *a)
     }
     (void)api_classify(a, &s);
     if (is_expired(&s))
-        plan(w, STEP_LIST, http_now());
+        plan_relist(w, &s);
     else
         plan_later(w, STEP_PROBE, &s);
 }

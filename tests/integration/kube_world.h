@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kube_world.h - a stand-in API server and the adapter against it, for test_kube.c alone.
+/* kube_world.h - a stand-in API server and the adapter against it, for test_kube*.c alone.
  *
  * The world runs the adapter with a small poll loop of its own and remembers what its events said.
- * Every wait has a limit, and says what was waited for when it passes.
+ * Every wait has a limit, and says what was waited for when it passes. The stand-in is $STANDIN, or
+ * the one beside the program's build directory.
  */
 #ifndef QUEUED_TESTS_KUBE_WORLD_H
 #define QUEUED_TESTS_KUBE_WORLD_H
@@ -60,7 +61,22 @@ struct world {
     VEC(struct seen_pod) pods;
 };
 
-extern const char *standin_path;
+static char standin_path[512];
+
+/* First of all: find the stand-in, keep to one test if its name is given. */
+static inline void world_setup(int argc, char **argv)
+{
+    const char *given = getenv("STANDIN");
+    int n = given ? snprintf(standin_path, sizeof(standin_path), "%s", given)
+                  : snprintf(standin_path, sizeof(standin_path), "%.*s/../standin",
+                             (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
+
+    assert_true(n < (int)sizeof(standin_path));
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    if (!getenv("QUEUED_TEST_LOG"))
+        log_setup(LOG_LEVEL_ERROR, false);
+}
 
 /* ---- the server */
 
