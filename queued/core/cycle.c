@@ -111,6 +111,7 @@ static bool try_job(struct state *s, struct job *j, struct event *ev, const char
     int n = 0;
 
     s->n_evaluations++;
+    s->turn_evaluations++;
     refresh_shares(s, j->demand);
     list_choices(s, j->demand, &c);
     do {
@@ -143,21 +144,24 @@ static bool try_job(struct state *s, struct job *j, struct event *ev, const char
 
 bool cycle_next(struct state *s, usec_t now, struct event *ev)
 {
-    struct job *j;
+    struct order_scan scan;
+    bool placed = false;
 
     if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
         return false;
     s->now = now;
-    for (;;) {
+    order_scan_init(&scan, s, now);
+    while (!placed && s->turn_evaluations < TURN_EVALUATIONS_MAX) {
+        struct job *j = order_scan_next(&scan);
         const char *code = NULL;
 
-        j = order_next(s, now);
+        s->is_quiet = !j;
         if (!j)
             break;
-        if (try_job(s, j, ev, &code))
-            return true;
-        order_block(s, j->bucket, code);
+        placed = try_job(s, j, ev, &code);
+        if (!placed)
+            order_block(s, j->bucket, code);
     }
-    s->is_quiet = true;
-    return false;
+    order_scan_fini(&scan);
+    return placed;
 }

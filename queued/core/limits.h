@@ -53,6 +53,7 @@ enum {
     /* one turn */
     TURN_EVENTS_MAX = 1024,
     TURN_DECISIONS_MAX = 64,
+    TURN_EVALUATIONS_MAX = 1024, /* gangs looked at, placed or not */
     EFFECTS_MAX = 8192,
     EFFECTS_SPARE = 16, /* what one event may add at the most, for one job */
     INBOX_MAX = 16384,

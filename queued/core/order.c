@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order.c - buckets of equal pending gangs and the choice of the next one.
  *
- * One pass over the buckets finds the best candidate of each tenant, one pass from the leaves of
- * the tenant tree to its root compares children (parents come before children in the settings).
+ * One pass over the buckets lists the candidates, which are sorted by tenant; for each choice one
+ * pass from the leaves of the tenant tree to its root compares children (parents come before
+ * children in the settings).
  */
 #include "core/order.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <utlist.h>
 
@@ -150,13 +152,18 @@ struct standing {
 };
 
 /* One that competes: a tenant with all below it, or the jobs of an inner tenant itself. */
-struct contender {
+struct order_contender {
     struct job *job;
     uint32_t tenant;
     bool is_own; /* the inner tenant's own jobs: one more child of it, with weight 1 */
 };
 
-static uint64_t used_by(const struct state *s, const struct contender *c, uint32_t model)
+/* Candidates of one tenant that are left: positions at..end. */
+struct order_run {
+    size_t at, end;
+};
+
+static uint64_t used_by(const struct state *s, const struct order_contender *c, uint32_t model)
 {
     uint64_t used = s->tenants.v[c->tenant].used[model];
 
@@ -166,7 +173,7 @@ static uint64_t used_by(const struct state *s, const struct contender *c, uint32
     return used;
 }
 
-static struct standing standing_of(const struct state *s, const struct contender *c)
+static struct standing standing_of(const struct state *s, const struct order_contender *c)
 {
     uint32_t model = judged_model(s, c->job->demand);
     struct standing st = {.weight = c->is_own ? 1 : s->settings->tenants[c->tenant].weight};
@@ -188,7 +195,8 @@ static struct standing standing_of(const struct state *s, const struct contender
     return st;
 }
 
-static bool goes_first(const struct state *s, const struct contender *a, const struct contender *b)
+static bool goes_first(const struct state *s, const struct order_contender *a,
+                       const struct order_contender *b)
 {
     struct standing x = standing_of(s, a), y = standing_of(s, b);
     uint64_t left = x.share * y.weight, right = y.share * x.weight;
@@ -204,28 +212,84 @@ static bool goes_first(const struct state *s, const struct contender *a, const s
     return a->job->id.v < b->job->id.v;
 }
 
-struct job *order_next(const struct state *s, usec_t now)
+static int by_tenant(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+
+    if (x->tenant_ix != y->tenant_ix)
+        return x->tenant_ix < y->tenant_ix ? -1 : 1;
+    return order_is_before(x, y) ? -1 : order_is_before(y, x);
+}
+
+void order_scan_init(struct order_scan *o, const struct state *s, usec_t now)
 {
     uint32_t n = s->settings->n_tenants;
-    struct contender *best = xcalloc(n + 1, sizeof(*best)); /* below each tenant; last: the root */
-    struct job *winner;
 
+    *o = (struct order_scan){.state = s};
     for (struct bucket *b = s->buckets; b; b = b->hh.next) {
         struct job *j = order_is_awake(s, b) ? eligible(b, now) : NULL;
 
-        if (j && (!best[j->tenant_ix].job || order_is_before(j, best[j->tenant_ix].job)))
-            best[j->tenant_ix] =
-                (struct contender){.job = j, .tenant = j->tenant_ix, .is_own = true};
+        if (j)
+            *vec_push(&o->jobs) = j;
     }
-    for (uint32_t t = n; t-- > 0;) {
-        uint32_t parent = s->settings->tenants[t].parent;
-        struct contender *at = &best[parent == IX_NONE ? n : parent];
-        struct contender whole = {.job = best[t].job, .tenant = t};
+    if (o->jobs.n == 0)
+        return;
+    qsort(o->jobs.v, o->jobs.n, sizeof(o->jobs.v[0]), by_tenant);
+    o->runs = xcalloc(n, sizeof(*o->runs));
+    o->best = xcalloc(n + 1, sizeof(*o->best));
+    for (size_t i = 0; i < o->jobs.n; i++) {
+        struct order_run *r = &o->runs[o->jobs.v[i]->tenant_ix];
 
-        if (whole.job && (!at->job || goes_first(s, &whole, at)))
+        r->at = r->end ? r->at : i;
+        r->end = i + 1;
+    }
+}
+
+void order_scan_fini(struct order_scan *o)
+{
+    vec_fini(&o->jobs);
+    free(o->runs);
+    free(o->best);
+}
+
+struct job *order_scan_next(struct order_scan *o)
+{
+    const struct settings *settings = o->state->settings;
+    uint32_t n = settings->n_tenants;
+    struct order_contender *best = o->best; /* below each tenant; last: the root */
+    struct job *winner;
+
+    if (!best)
+        return NULL;
+    memset(best, 0, (n + 1) * sizeof(*best));
+    for (uint32_t t = n; t-- > 0;) {
+        uint32_t parent = settings->tenants[t].parent;
+        struct order_contender *at = &best[parent == IX_NONE ? n : parent];
+        const struct order_run *r = &o->runs[t];
+        struct order_contender own = {.tenant = t, .is_own = true}, whole = {.tenant = t};
+
+        if (r->at < r->end) {
+            own.job = o->jobs.v[r->at];
+            if (!best[t].job || goes_first(o->state, &own, &best[t]))
+                best[t] = own;
+        }
+        whole.job = best[t].job;
+        if (whole.job && (!at->job || goes_first(o->state, &whole, at)))
             *at = whole;
     }
     winner = best[n].job;
-    free(best);
+    if (winner)
+        o->runs[winner->tenant_ix].at++;
     return winner;
+}
+
+struct job *order_next(const struct state *s, usec_t now)
+{
+    struct order_scan o;
+    struct job *j;
+
+    order_scan_init(&o, s, now);
+    j = order_scan_next(&o);
+    order_scan_fini(&o);
+    return j;
 }

@@ -14,7 +14,19 @@
 void order_add(struct state *s, struct job *j);
 /* Take it out; an empty bucket is dropped. */
 void order_remove(struct state *s, struct job *j);
-/* First job of the next bucket that is awake and whose back-off is over; NULL: none. */
+/* The first job of every bucket that is awake and has one whose back-off is over, best first in
+ * its tenant: what one cycle chooses from. Valid while nothing changes but by order_block(). */
+struct order_scan {
+    const struct state *state;
+    VEC(struct job *) jobs;
+    struct order_run *runs;       /* by tenant: its part of jobs */
+    struct order_contender *best; /* scratch */
+};
+void order_scan_init(struct order_scan *o, const struct state *s, usec_t now);
+void order_scan_fini(struct order_scan *o);
+/* The next in order, and not again; NULL: none is left. */
+struct job *order_scan_next(struct order_scan *o);
+/* The first of a new scan. */
 struct job *order_next(const struct state *s, usec_t now);
 /* Put the bucket to sleep with a verdict, until something it was judged from moves. */
 void order_block(struct state *s, struct bucket *b, const char *code);

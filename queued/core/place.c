@@ -381,10 +381,6 @@ static bool try_level(struct paper *p, uint32_t level)
 
 static bool try_cluster(struct paper *p)
 {
-    uint64_t free_gpus;
-
-    if (!may_hold(p, p->c->topology.all, &free_gpus))
-        return false;
     p->hosts.n = 0;
     gather_all(p);
     return fit_gathered(p, 0);
@@ -394,7 +390,10 @@ static bool try_levels(struct paper *p)
 {
     const struct demand *d = p->wish->demand;
     uint32_t stop = d->required == IX_NONE ? 0 : d->required;
+    uint64_t free_gpus;
 
+    if (!may_hold(p, p->c->topology.all, &free_gpus))
+        return false; /* nor will any part of it */
     if (d->preferred != IX_NONE)
         for (uint32_t l = d->preferred + 1; l > stop; l--)
             if (try_level(p, l - 1))

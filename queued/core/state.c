@@ -166,6 +166,7 @@ void state_tick(struct state *s, usec_t now, struct effects *fx)
 
     s->now = now;
     s->turn++;
+    s->turn_evaluations = 0;
     for (;;) {
         j = timer_first(s);
         if (!j || j->timer_at > now || !effects_have_room(fx))
@@ -189,6 +190,8 @@ usec_t state_next_wake(const struct state *s, usec_t now)
     const struct job *j = timer_first(s);
     usec_t wake = s->next_sweep;
 
+    if (s->turn_evaluations >= TURN_EVALUATIONS_MAX) /* the cycle was cut short */
+        return now;
     if (j && j->timer_at < wake)
         wake = j->timer_at;
     return wake < now ? now : wake;
