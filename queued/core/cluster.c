@@ -259,7 +259,7 @@ static void unlist_by_name(struct cluster *c, const struct node *n)
 struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
 {
     struct node *n = c->nodes.v ? cluster_find(c, fact->name) : NULL;
-    bool moved, reshaped;
+    bool moved, reshaped, was_usable;
     struct resources before;
     int64_t expected_before;
 
@@ -271,6 +271,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     reshaped = moved || !same_taints(n->fact, fact);
     before = n->total;
     expected_before = n->expected_gpus;
+    was_usable = n->is_usable;
     count_out(c, n);
     if (n->model < MODELS_MAX)
         c->model_gpus[n->model] -= n->total.amount[RES_GPUS];
@@ -294,7 +295,8 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     if (n->model < MODELS_MAX)
         c->model_gpus[n->model] += n->total.amount[RES_GPUS];
     count_in(c, n);
-    wake_for(c, n);
+    if (n->is_usable && !was_usable) /* what else may help has moved shape_gen; most is heartbeat */
+        wake_for(c, n);
     return n;
 }
 

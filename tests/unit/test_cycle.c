@@ -155,6 +155,49 @@ static void a_new_node_wakes_who_waits_for_it(void **state)
     assert_int_equal(j->state, JOB_BINDING);
 }
 
+static void the_heartbeat_of_a_node_wakes_nobody(void **state)
+{
+    struct core *c = *state;
+    struct node_fact *sick = site_node("n0", "b0", "r0", SITE_H100, 8);
+    uint64_t n;
+
+    (void)submit(c, 5, 8);
+    assert_int_equal(core_cycle(c), 0);
+    n = c->state->n_evaluations;
+    core_node(c, site_node("n0", "b0", "r0", SITE_H100, 8));
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(c->state->n_evaluations, n);
+    sick->is_ready = false;
+    core_node(c, sick);
+    core_node(c, site_node("n0", "b0", "r0", SITE_H100, 8));
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(c->state->n_evaluations, n + 1);
+}
+
+static void a_turn_looks_at_a_bounded_number_of_gangs_and_asks_for_another(void **state)
+{
+    struct core *c = *state;
+    int turns = 0;
+
+    for (int i = 0; i < 3000; i++) {
+        struct spec *s = site_spec("job", 5, 8);
+
+        s->roles[0].cpu_milli = 1000 + i; /* none is like another */
+        (void)core_submit(c, s);
+        core_forget(c);
+    }
+    do {
+        uint64_t before = c->state->n_evaluations;
+
+        core_pass(c, 1000);
+        assert_int_equal(core_cycle(c), 0);
+        assert_true(c->state->n_evaluations - before <= TURN_EVALUATIONS_MAX);
+        turns++;
+    } while (state_next_wake(c->state, c->now) <= c->now);
+    assert_int_equal(turns, 3);
+    assert_int_equal(c->state->n_evaluations, 3000);
+}
+
 static void inside_a_tenant_priority_goes_before_age(void **state)
 {
     struct core *c = *state;
@@ -278,6 +321,8 @@ int main(void)
         TEST(equal_gangs_are_judged_once),
         TEST(a_sleeping_gang_is_not_looked_at_until_something_was_freed),
         TEST(a_new_node_wakes_who_waits_for_it),
+        TEST(the_heartbeat_of_a_node_wakes_nobody),
+        TEST(a_turn_looks_at_a_bounded_number_of_gangs_and_asks_for_another),
         TEST(inside_a_tenant_priority_goes_before_age),
         TEST(a_requeued_gang_keeps_its_age),
         TEST(a_gang_that_backs_off_does_not_delay_others),
