@@ -423,6 +423,18 @@ void cluster_pod_seen(struct cluster *c, const struct pod_fact *pod)
     cluster_pod_left(c, key, pod->uid, cluster_node_named(c, pod->node), &asks);
 }
 
+/* What pods ask is not checked by anybody before they are bound: count no more than keeps every sum
+ * on the node exact, so that it can be given back, and leave half of the range to gangs. */
+static void cap_asks(const struct node *n, struct resources *asks)
+{
+    for (int i = 0; i < RESOURCES_MAX; i++) {
+        int64_t room = RESOURCE_AMOUNT_MAX / 2 - n->used.amount[i];
+
+        if (asks->amount[i] > room)
+            asks->amount[i] = room > 0 ? room : 0;
+    }
+}
+
 void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint32_t node_ix,
                       const struct resources *asks)
 {
@@ -436,9 +448,10 @@ void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint3
     (void)str_copy(p->uid, sizeof(p->uid), uid); /* bounded by UID_MAX */
     p->node_ix = node_ix;
     p->asks = *asks;
+    cap_asks(c->nodes.v[node_ix], &p->asks);
     HASH_ADD_KEYPTR(hh, c->pods, p->key, strlen(p->key), p);
     c->nodes.v[node_ix]->n_pods++;
-    take(c, c->nodes.v[node_ix], asks);
+    take(c, c->nodes.v[node_ix], &p->asks);
 }
 
 void cluster_pod_gone(struct cluster *c, const char *ns, const char *name, const char *uid)

@@ -77,6 +77,29 @@ static void hold_and_release_move_the_free_gpus(void **state)
     assert_int_equal(node_free_gpus(n), 7);
 }
 
+static struct pod_fact *huge_pod(const char *name)
+{
+    struct pod_fact *p = site_pod(name, "n1", RESOURCE_AMOUNT_MAX);
+
+    (void)strcpy(p->requests[0].name, "memory");
+    return p;
+}
+
+static void pods_that_ask_for_more_than_can_be_counted_come_and_go(void **state)
+{
+    struct fixture *f = *state;
+    struct node *n = add_h100(f, "n1", 8);
+
+    see_pod(f, huge_pod("a"));
+    see_pod(f, huge_pod("b"));
+    cluster_hold(&f->cluster, n->ix, &one_gpu);
+    cluster_pod_gone(&f->cluster, "other", "a", "");
+    cluster_release(&f->cluster, n->ix, &one_gpu);
+    cluster_pod_gone(&f->cluster, "other", "b", "");
+    assert_int_equal(n->used.amount[RES_MEMORY], 0);
+    assert_int_equal(n->used.amount[RES_PODS], 0);
+}
+
 static void a_degraded_node_keeps_its_work_and_takes_nothing_new(void **state)
 {
     struct fixture *f = *state;
@@ -311,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_node_is_found_by_name_and_has_its_model),
         TEST(hold_and_release_move_the_free_gpus),
+        TEST(pods_that_ask_for_more_than_can_be_counted_come_and_go),
         TEST(a_degraded_node_keeps_its_work_and_takes_nothing_new),
         TEST(a_node_with_more_gpus_than_its_label_says_offers_those_of_the_label),
         TEST(troubled_nodes_are_not_usable),
