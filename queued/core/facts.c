@@ -114,6 +114,8 @@ void facts_check_orphans(struct state *s, struct effects *fx)
 {
     struct orphan *o, *next;
 
+    if (!s->is_synced)
+        return; /* it may be another cluster than the store's, and its pods another daemon's */
     HASH_ITER(hh, s->orphans, o, next)
     {
         char *slash = strchr(o->key, '/');
