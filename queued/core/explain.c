@@ -349,7 +349,7 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
         number(x, "unhealthy_nodes", k.unhealthy);
     } else if (k.free_gpus < need) {
         say_insufficient(s, r, need, &k, x);
-    } else if (k.gpu_slots < r->replicas) {
+    } else if (need && k.gpu_slots < r->replicas) {
         say(x, "NeedsWholeNodes", "%llu %s free, but together only for %llu of %u pods of %lld",
             (unsigned long long)k.free_gpus, model_words(s, r), (unsigned long long)k.gpu_slots,
             r->replicas, (long long)asks.amount[RES_GPUS]);
@@ -357,8 +357,9 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
     } else {
         int dim = k.lacking >= 0 ? k.lacking : RES_CPU;
 
-        say(x, "InsufficientOther", "GPUs fit; %s does not: %lld asked for each pod of role %s",
-            s->cluster.names.name[dim], (long long)asks.amount[dim], r->name);
+        say(x, "InsufficientOther", "%s%s does not%s: %lld asked for each pod of role %s",
+            need ? "GPUs fit; " : "", s->cluster.names.name[dim], need ? "" : " fit",
+            (long long)asks.amount[dim], r->name);
         next_step(x, "ask for less %s", s->cluster.names.name[dim]);
     }
     if (k.near_node[0])

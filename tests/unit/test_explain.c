@@ -231,6 +231,20 @@ static void positions_count_by_priority_and_age(void **state)
     assert_int_equal(x.position, 3);
 }
 
+static void cpu_that_is_used_up_is_no_question_of_whole_nodes(void **state)
+{
+    struct core *c = *state;
+    struct spec *first = site_spec("job", 4, 0), *second = site_spec("job", 1, 0);
+    struct explain x;
+
+    first->roles[0].cpu_milli = second->roles[0].cpu_milli = 90000;
+    (void)core_submit(c, first);
+    assert_int_equal(core_cycle(c), 1);
+    x = why(c, second, "InsufficientOther");
+    assert_non_null(strstr(x.text, "cpu"));
+    assert_null(strstr(x.text, "GPU"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -249,6 +263,7 @@ int main(void)
         TEST(a_gang_that_was_undone_says_back_off),
         TEST(a_placed_gang_says_what_it_waits_for_and_a_running_one_nothing),
         TEST(positions_count_by_priority_and_age),
+        TEST(cpu_that_is_used_up_is_no_question_of_whole_nodes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
