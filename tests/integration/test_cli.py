@@ -19,7 +19,7 @@ B = os.path.abspath(os.environ.get("B", os.path.join(HERE, "..", "..", "build"))
 
 CONFIG = """store: {dir: %(where)s/store}
 listen: {rpc: ["ipc://%(where)s/queued.sock"]}
-kubernetes: {kubeconfig: %(where)s/kubeconfig, namespaces: [vision, infra]}
+kubernetes: {kubeconfig: %(where)s/kubeconfig}
 levels:
 - name: fabric
   levels:

@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CONFIG = """# written by a test
 store: {dir: %(where)s/store}
 listen: {rpc: ["ipc://%(where)s/queued.sock"]}
-kubernetes: {kubeconfig: %(kubeconfig)s, namespaces: [vision, foundation, infra]}
+kubernetes: {kubeconfig: %(kubeconfig)s}
 levels:
 - name: fabric
   levels:
