@@ -160,6 +160,31 @@ static int check_room(const struct state *s, const struct ev_submit *ev, struct 
     return 0;
 }
 
+/* Extended resources that no node has are named by jobs alone; they must not use up the table. */
+static int check_names(struct state *s, const struct spec *spec, struct err *err)
+{
+    const char *unknown[JOB_ROLES_MAX * ROLE_EXTENDED_MAX];
+    uint32_t n = 0;
+
+    for (uint32_t r = 0; r < spec->n_roles; r++) {
+        for (uint32_t i = 0; i < spec->roles[r].n_extended; i++) {
+            const char *name = spec->roles[r].extended[i].name;
+            uint32_t k = 0;
+
+            while (k < n && strcmp(unknown[k], name) != 0)
+                k++;
+            if (k == n && resource_index(&s->cluster.names, name, false) < 0)
+                unknown[n++] = name;
+        }
+    }
+    if (n == 0 || s->cluster.names.n + n <= RESOURCES_MAX - RESOURCES_SPARE)
+        return 0;
+    return err_set(err, ERR_EXHAUSTED,
+                   "spec.roles: resources.extended: no node has %.100s, and no more names of "
+                   "resources that no node has can be counted; check how it is spelled",
+                   unknown[0]);
+}
+
 /* A warning in text when no node of the cluster could ever take the gang. */
 static bool is_feasible(struct state *s, const struct spec *spec, char *text, size_t size)
 {
@@ -181,7 +206,7 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
 
     if (answered_before(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
         return false;
-    if (check_room(s, ev, &why))
+    if (check_room(s, ev, &why) || check_names(s, ev->spec, &why))
         return refuse(s, &ev->ref, fx, &why);
     if (!ev->require_feasible && !ev->is_dry_run)
         return true;

@@ -46,7 +46,8 @@ enum {
     LEVEL_LABELS_MAX = 4,
     MODELS_MAX = 32,
     CLASSES_MAX = 32,
-    RESOURCES_MAX = 32, /* dimensions of a resource vector */
+    RESOURCES_MAX = 32,   /* dimensions of a resource vector */
+    RESOURCES_SPARE = 12, /* of them, that names in jobs leave to what nodes have */
     NODE_GPUS_MAX = 64,
     REQUESTS_MAX = 1000000, /* remembered answers */
 

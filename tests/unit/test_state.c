@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -352,6 +353,48 @@ static void pods_of_another_cluster_than_the_stores_are_left_alone(void **state)
     assert_int_equal(core_count(c, EFFECT_POD_DELETE), 0);
 }
 
+/* A job of one pod that asks for n extended resources of these names. */
+static struct spec *asking(const char *base, uint32_t n)
+{
+    struct spec *s = site_spec("job", 1, 8);
+    struct spec_extended *list = arena_alloc(&s->arena, n * sizeof(*list));
+
+    for (uint32_t i = 0; i < n; i++) {
+        char name[64];
+
+        (void)snprintf(name, sizeof(name), "%s%u", base, (unsigned)i);
+        list[i].name = arena_strdup(&s->arena, name);
+        list[i].amount = 1;
+    }
+    s->roles[0].extended = list;
+    s->roles[0].n_extended = n;
+    return s;
+}
+
+static void names_that_no_node_has_leave_room_for_those_of_nodes(void **state)
+{
+    struct core *c = *state;
+    struct node_fact *f = site_node("n9", "b9", "r9", SITE_H100, 8);
+    struct answer a = {.code = ERR_OK};
+    struct job *j;
+
+    for (int i = 0; i < 8 && a.code == ERR_OK; i++) {
+        char base[32];
+
+        (void)snprintf(base, sizeof(base), "junk.example/%d-", i);
+        a = core_submit(c, asking(base, 8));
+    }
+    assert_int_equal(a.code, ERR_EXHAUSTED);
+    site_node_set(f, "rdma/hca0", 8);
+    core_node(c, f);
+    a = core_submit(c, asking("rdma/hca", 1));
+    assert_int_equal(a.code, ERR_OK);
+    j = core_job(c, a);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_string_equal(cluster_node(&c->state->cluster, j->members[0].node_ix)->name, "n9");
+}
+
 static void a_finished_job_is_forgotten_after_its_time(void **state)
 {
     struct core *c = *state;
@@ -388,6 +431,7 @@ int main(void)
         TEST(members_of_a_lost_node_move_on_and_stay_charged_to_it),
         TEST(pods_of_a_job_that_is_unknown_are_deleted_after_a_while),
         TEST(pods_of_another_cluster_than_the_stores_are_left_alone),
+        TEST(names_that_no_node_has_leave_room_for_those_of_nodes),
         TEST(a_finished_job_is_forgotten_after_its_time),
     };
 
