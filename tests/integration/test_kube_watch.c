@@ -174,6 +174,25 @@ static void a_server_put_back_to_an_older_state_is_listed_anew(void **state)
     world_destroy(w);
 }
 
+/* The caller's clock is of the calendar and may jump; waits are of another. */
+static void the_calendar_of_the_caller_does_not_matter(void **state)
+{
+    static const usec_t clocks[] = {0, 1, INT64_C(1800000000) * USEC_PER_SEC,
+                                    INT64_C(253402300799) * USEC_PER_SEC};
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    world_run(w, 300 * USEC_PER_MSEC); /* all is quiet then */
+    for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
+        usec_t wait = kube_wake(w->kube, clocks[i]) - clocks[i];
+
+        if (wait < USEC_PER_SEC || wait > 60 * USEC_PER_SEC)
+            fail_msg("at %lld: %lld us", (long long)clocks[i], (long long)wait);
+        kube_ready(w->kube, clocks[i]);
+    }
+    world_destroy(w);
+}
+
 static void write_token(const struct world *w, const char *token)
 {
     char *path = xasprintf("%s/token", w->dir);
@@ -223,6 +242,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_expired_version_leads_to_a_new_list),
         cmocka_unit_test(a_server_that_restarts_is_found_again),
         cmocka_unit_test(a_server_put_back_to_an_older_state_is_listed_anew),
+        cmocka_unit_test(the_calendar_of_the_caller_does_not_matter),
         cmocka_unit_test(a_new_token_is_read_after_a_401),
     };
 

@@ -200,6 +200,49 @@ static void fractions_of_a_core_are_kept_and_nonsense_is_left_out(void **state)
     node_fact_destroy(n);
 }
 
+static void amounts_that_cannot_be_read_are_none(void **state)
+{
+    static const char *const texts[] = {
+        "{}", "[]",    "null",    "true",   "\"\"",     "\"8 \"",  "\"eight\"", "\"-1\"",
+        "-1", "1e300", "\"0x8\"", "\"8Q\"", "\"1e99\"", "\"nan\"", "\"8;\"",    "\"8\\u0000\""};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        cJSON *q = cJSON_Parse(texts[i]);
+
+        if (kube_amount("nvidia.com/gpu", q) > 8 ||
+            (i < 15 && kube_amount("nvidia.com/gpu", q) != -1))
+            fail_msg("%s reads as %lld", texts[i], (long long)kube_amount("nvidia.com/gpu", q));
+        cJSON_Delete(q);
+    }
+}
+
+static void names_that_are_too_long_are_not_cut(void **state)
+{
+    char name[NODE_NAME_MAX + 2], resource[LABEL_KEY_MAX + 2];
+    struct node_fact *n;
+    char *text;
+
+    (void)state;
+    memset(name, 'a', sizeof(name) - 1);
+    memset(resource, 'r', sizeof(resource) - 1);
+    name[sizeof(name) - 1] = resource[sizeof(resource) - 1] = '\0';
+    text = xasprintf("{\"metadata\":{\"name\":\"%s\",\"uid\":\"u\"}}", name);
+    assert_null(fact_of(text));
+    free(text);
+    text = xasprintf("{\"metadata\":{\"name\":\"n\",\"uid\":\"%s\"}}", name);
+    assert_null(fact_of(text));
+    free(text);
+    text = xasprintf("{\"metadata\":{\"name\":\"n\",\"uid\":\"u\"},\"status\":{\"allocatable\":{"
+                     "\"%s\":\"1\",\"cpu\":\"2\"}}}",
+                     resource);
+    n = fact_of(text);
+    assert_int_equal(n->n_allocatable, 1);
+    assert_string_equal(n->allocatable[0].name, "cpu");
+    node_fact_destroy(n);
+    free(text);
+}
+
 static void a_node_without_name_or_uid_is_none(void **state)
 {
     (void)state;
@@ -215,6 +258,8 @@ int main(void)
         cmocka_unit_test(every_node_is_read_as_the_index_says),
         cmocka_unit_test(quantities_of_all_spellings_become_one_unit),
         cmocka_unit_test(fractions_of_a_core_are_kept_and_nonsense_is_left_out),
+        cmocka_unit_test(amounts_that_cannot_be_read_are_none),
+        cmocka_unit_test(names_that_are_too_long_are_not_cut),
         cmocka_unit_test(a_node_without_name_or_uid_is_none),
     };
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -296,6 +297,86 @@ static void recorded_watches_are_understood(void **state)
     free(dir);
 }
 
+/* What is logged while the page is read; NULL-terminated, the caller frees it. */
+static char *logged_by(struct fixture *f, const char *items)
+{
+    char path[] = "/tmp/queued-test-log-XXXXXX";
+    int fd = mkstemp(path), old = dup(STDERR_FILENO);
+    char *text = xcalloc(1, 16384);
+
+    assert_true(fd >= 0 && old >= 0);
+    (void)unlink(path);
+    assert_true(dup2(fd, STDERR_FILENO) >= 0);
+    list(f, items);
+    assert_true(dup2(old, STDERR_FILENO) >= 0);
+    assert_true(pread(fd, text, 16383, 0) >= 0);
+    (void)close(fd);
+    (void)close(old);
+    return text;
+}
+
+static unsigned lines_in(const char *text)
+{
+    unsigned n = 0;
+
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void what_cannot_be_had_is_said_and_passed_over(void **state)
+{
+    char name[NODE_NAME_MAX + 2], uid[UID_MAX + 2], rv[RV_MAX + 2];
+    struct fixture f;
+    char *items, *text;
+
+    (void)state;
+    memset(name, 'a', sizeof(name) - 1);
+    memset(uid, '1', sizeof(uid) - 1);
+    memset(rv, '1', sizeof(rv) - 1);
+    name[sizeof(name) - 1] = uid[sizeof(uid) - 1] = rv[sizeof(rv) - 1] = '\0';
+    setup(&f, &store_nodes, 8);
+    kube_store_list_begin(f.store);
+    list(&f, NODE("good", "1", "10"));
+    kube_store_list_end(f.store);
+    assert_string_equal(hear(&f), "+good ");
+    kube_store_list_begin(f.store);
+    items = xasprintf(
+        NODE("%s", "1", "10") "," NODE("long-uid", "%s", "10") "," NODE(
+            "long-version", "1",
+            "%s") "," NODE("", "1", "10") "," NODE("no-uid", "",
+                                                   "10") ",{},{\"metadata\":[]},{\"metadata\":{"
+                                                         "\"name\":{}}}," NODE("good", "1", "10"),
+        name, uid, rv);
+    text = logged_by(&f, items);
+    kube_store_list_end(f.store);
+    assert_string_equal(hear(&f), "");
+    assert_int_equal(kube_store_count(f.store), 1);
+    assert_int_equal(lines_in(text), 8);
+    assert_non_null(strstr(text, "passed over"));
+    assert_non_null(strstr(text, "name=\"long-uid\""));
+    free(items);
+    free(text);
+    teardown(&f);
+}
+
+static void many_odd_objects_do_not_fill_the_log(void **state)
+{
+    struct str items = {0};
+    struct fixture f;
+    char *text;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    for (int i = 0; i < 500; i++)
+        str_add(&items, i ? ",{}" : "{}");
+    text = logged_by(&f, items.s);
+    assert_in_range(lines_in(text), 1, 20);
+    free(text);
+    str_fini(&items);
+    teardown(&f);
+}
+
 static void versions_are_ordered_by_length_first(void **state)
 {
     (void)state;
@@ -317,6 +398,8 @@ int main(void)
         cmocka_unit_test(bookmarks_move_the_version_and_nothing_else),
         cmocka_unit_test(what_is_no_event_is_said_so),
         cmocka_unit_test(recorded_watches_are_understood),
+        cmocka_unit_test(what_cannot_be_had_is_said_and_passed_over),
+        cmocka_unit_test(many_odd_objects_do_not_fill_the_log),
         cmocka_unit_test(versions_are_ordered_by_length_first),
     };
 
