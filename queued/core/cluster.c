@@ -374,7 +374,7 @@ void cluster_unname(struct cluster *c, uint32_t node_ix)
 
 static const char *pod_key(char *buf, size_t size, const char *ns, const char *name)
 {
-    (void)snprintf(buf, size, "%s/%s", ns, name); /* both are bounded by their fields */
+    (void)str_join(buf, size, ns, '/', name); /* both are bounded by their fields */
     return buf;
 }
 

@@ -2,20 +2,20 @@
 /* expire.c - bounded sweeps over what the state remembers for a time only. */
 #include "core/expire.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/facts.h"
 #include "core/intake.h"
 #include "core/job_life.h"
+#include "util/str.h"
 
 void expire_job(struct state *s, struct job *j, struct effects *fx)
 {
     char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
     struct submit_key *k = NULL;
 
-    (void)snprintf(text, sizeof(text), "%s\n%s", j->tenant, j->submit_key); /* bounded */
+    (void)str_join(text, sizeof(text), j->tenant, '\n', j->submit_key); /* bounded */
     HASH_FIND_STR(s->keys, text, k);
     if (k && k->job.v == j->id.v) {
         k->drop_at = s->now + EXPIRE_KEY_S * USEC_PER_SEC;

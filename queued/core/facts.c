@@ -85,7 +85,7 @@ static void remember_orphan(struct state *s, const struct pod_fact *pod)
     struct orphan *o = NULL;
     char key[LABEL_MAX + 1 + NODE_NAME_MAX + 1];
 
-    (void)snprintf(key, sizeof(key), "%s/%s", pod->ns, pod->name); /* bounded */
+    (void)str_join(key, sizeof(key), pod->ns, '/', pod->name); /* bounded */
     HASH_FIND_STR(s->orphans, key, o);
     if (!o) {
         o = xcalloc(1, sizeof(*o));
@@ -101,7 +101,7 @@ static void forget_orphan(struct state *s, const char *ns, const char *name)
     struct orphan *o = NULL;
     char key[LABEL_MAX + 1 + NODE_NAME_MAX + 1];
 
-    (void)snprintf(key, sizeof(key), "%s/%s", ns, name); /* bounded */
+    (void)str_join(key, sizeof(key), ns, '/', name); /* bounded */
     HASH_FIND_STR(s->orphans, key, o);
     if (!o)
         return;

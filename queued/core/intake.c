@@ -224,7 +224,7 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
 void intake_add_job(struct state *s, struct job *j)
 {
     HASH_ADD(hh, s->jobs, id, sizeof(j->id), j);
-    (void)snprintf(j->key_name, sizeof(j->key_name), "%s/%s", j->ns, j->name); /* bounded */
+    (void)str_join(j->key_name, sizeof(j->key_name), j->ns, '/', j->name); /* bounded */
     HASH_ADD_KEYPTR(hh_name, s->jobs_by_name, j->key_name, strlen(j->key_name), j);
     *vec_push(&s->by_id) = j;
 }
@@ -248,7 +248,7 @@ static bool name_is_taken(const struct state *s, const char *ns, const char *nam
     char key[LABEL_MAX + 1 + JOB_NAME_MAX + 1];
     struct job *j = NULL;
 
-    (void)snprintf(key, sizeof(key), "%s/%s", ns, name); /* bounded */
+    (void)str_join(key, sizeof(key), ns, '/', name); /* bounded */
     HASH_FIND(hh_name, s->jobs_by_name, key, strlen(key), j);
     return j != NULL;
 }
@@ -261,7 +261,7 @@ static void give_name(const struct state *s, struct job *j, const struct spec *s
     do {
         assert(round < NAME_ROUNDS_MAX); /* a million names for one base would be needed */
         job_name_suffix(suffix, j->id, round++);
-        (void)snprintf(j->name, sizeof(j->name), "%s-%s", spec->name, suffix); /* checked length */
+        (void)str_join(j->name, sizeof(j->name), spec->name, '-', suffix); /* checked length */
     } while (name_is_taken(s, j->ns, j->name));
 }
 
@@ -318,7 +318,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
     job_save(s, j, fx);
     effects_add(fx, EFFECT_SAVE_SPEC, j->id)->u.spec = ev->spec;
     if (j->submit_key[0]) {
-        (void)snprintf(key, sizeof(key), "%s\n%s", j->tenant, j->submit_key); /* bounded */
+        (void)str_join(key, sizeof(key), j->tenant, '\n', j->submit_key); /* bounded */
         state_load_key(s, key, j->id, j->digest, 0);
         (void)effects_add(fx, EFFECT_SAVE_KEY, j->id);
     }

@@ -237,7 +237,7 @@ static void enter_terminal(struct state *s, struct job *j)
         struct submit_key *k = NULL;
         char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
 
-        (void)snprintf(text, sizeof(text), "%s\n%s", j->tenant, j->submit_key); /* bounded */
+        (void)str_join(text, sizeof(text), j->tenant, '\n', j->submit_key); /* bounded */
         HASH_FIND_STR(s->keys, text, k);
         if (k)
             k->drop_at = 0; /* runs from the day the record goes */

@@ -136,13 +136,17 @@ struct feed {
     void *ctx;
 };
 
+/* Zigzag and base 128, as protobuf writes sint64: most numbers are one byte. */
 static void feed_number(const struct feed *f, int64_t v)
 {
-    uint8_t bytes[8];
+    uint64_t n = (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
+    uint8_t bytes[10];
+    size_t len = 0;
 
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)((uint64_t)v >> (56 - 8 * i));
-    f->sink(f->ctx, bytes, sizeof(bytes));
+    for (; n > 0x7f; n >>= 7)
+        bytes[len++] = (uint8_t)(n | 0x80);
+    bytes[len++] = (uint8_t)n;
+    f->sink(f->ctx, bytes, len);
 }
 
 static void feed_text(const struct feed *f, const char *text)

@@ -323,7 +323,7 @@ const struct submit_key *state_key(const struct state *s, const char *tenant, co
     char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
     struct submit_key *k = NULL;
 
-    (void)snprintf(text, sizeof(text), "%s\n%s", tenant, key); /* longer ones were refused */
+    (void)str_join(text, sizeof(text), tenant, '\n', key); /* longer ones were refused */
     HASH_FIND_STR(s->keys, text, k);
     return k;
 }

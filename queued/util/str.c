@@ -153,6 +153,19 @@ bool str_copy(char *dst, size_t size, const char *src)
     return len < size;
 }
 
+bool str_join(char *dst, size_t size, const char *a, char sep, const char *b)
+{
+    size_t len = strlen(a);
+
+    if (len + 1 >= size) {
+        (void)str_copy(dst, size, a);
+        return false;
+    }
+    memcpy(dst, a, len);
+    dst[len] = sep;
+    return str_copy(dst + len + 1, size - len - 1, b);
+}
+
 static bool is_label_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';

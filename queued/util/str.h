@@ -32,6 +32,8 @@ void str_fini(struct str *b);
 
 /* Copy into a fixed array, cutting; returns false when it was cut. */
 bool str_copy(char *dst, size_t size, const char *src);
+/* a, sep and b one after the other into a fixed array; false when cut. */
+bool str_join(char *dst, size_t size, const char *a, char sep, const char *b);
 /* A DNS-1123 label of at most max characters; must_begin_alpha: first is a letter. */
 bool str_is_dns_label(const char *s, size_t max, bool must_begin_alpha);
 /* A DNS-1123 subdomain of at most 253 characters (node names). */
