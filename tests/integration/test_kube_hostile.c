@@ -7,6 +7,9 @@
  */
 #include "kube_world.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
 static const char html[] =
     "[{\"action\":\"status\",\"verb\":\"%s\",\"resource\":\"%s\",\"code\":%d,"
     "\"text\":true,\"count\":%d,\"message\":\"<html>sign in</html>\"}]";
@@ -195,6 +198,84 @@ static void a_server_that_never_lets_us_watch_is_not_stormed(void **state)
     }
 }
 
+/* ---- a server of our own, which answers one request per connection */
+
+enum { LONG_LINE = 9 * 1024 * 1024 };
+
+static void reply(int fd, const char *more, const char *body, int times)
+{
+    char *head = xasprintf("HTTP/1.1 200 OK\r\nConnection: close\r\n%s\r\n", more);
+    size_t len = strlen(body);
+    ssize_t n = send(fd, head, strlen(head), MSG_NOSIGNAL);
+
+    for (int i = 0; n > 0 && i < times; i++)
+        n = send(fd, body, len, MSG_NOSIGNAL);
+    free(head);
+}
+
+static void serve_one(int fd)
+{
+    static char block[65536];
+    char request[4096];
+    ssize_t n = recv(fd, request, sizeof(request) - 1, 0);
+
+    if (n <= 0)
+        return;
+    request[n] = '\0';
+    memset(block, 'x', sizeof(block) - 1);
+    if (strstr(request, "watch=1"))
+        reply(fd, "", block, LONG_LINE / (int)sizeof(block) + 1);
+    else if (strstr(request, "kube-system"))
+        reply(fd, "", "{\"metadata\":{\"uid\":\"u\"}}", 1);
+    else
+        reply(fd, "", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}", 1);
+}
+
+/* Serve for ever in a child, which dies with us; its port and kubeconfig are the world's. */
+static void own_server_start(struct world *w)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char *path = xasprintf("%s/kubeconfig", w->dir);
+    FILE *f = fopen(path, "w");
+
+    assert_true(fd >= 0 && !bind(fd, (struct sockaddr *)&at, len) && !listen(fd, 64));
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    assert_non_null(f);
+    (void)fprintf(f,
+                  "current-context: c\n"
+                  "clusters: [{name: s, cluster: {server: \"http://127.0.0.1:%u\"}}]\n"
+                  "users: [{name: u, user: {token: t}}]\n"
+                  "contexts: [{name: c, context: {cluster: s, user: u}}]\n",
+                  ntohs(at.sin_port));
+    assert_int_equal(fclose(f), 0);
+    free(path);
+    w->server = fork();
+    assert_true(w->server >= 0);
+    if (!w->server)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (!w->server) {
+        int client = accept(fd, NULL, NULL);
+
+        serve_one(client);
+        (void)close(client);
+    }
+    (void)close(fd);
+}
+
+static void a_watch_line_without_end_is_given_up_and_all_is_listed_anew(void **state)
+{
+    struct world *w = world_create();
+
+    (void)state;
+    own_server_start(w);
+    adapter_start(w, NULL);
+    world_until(w, w->n_synced >= 3);
+    assert_int_equal(w->is_up, 1);
+    world_destroy(w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +283,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_page_of_a_proxy_does_not_end_a_stop),
         cmocka_unit_test(a_uid_that_is_too_long_is_not_cut_into_another),
         cmocka_unit_test(lists_and_watches_wait_until_the_pages_end),
+        cmocka_unit_test(a_watch_line_without_end_is_given_up_and_all_is_listed_anew),
         cmocka_unit_test(a_server_that_never_lets_us_watch_is_not_stormed),
     };
 
