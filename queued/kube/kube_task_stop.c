@@ -31,7 +31,7 @@ static void on_leftover(struct task *t, const struct http_answer *a)
             (void)task_take_uid(t, object); /* without one it is looked for */
         cJSON_Delete(object);
     }
-    if (t->step == TASK_CREATE && verdict == API_UNKNOWN)
+    if (t->step == TASK_CREATE && (verdict == API_UNKNOWN || (verdict == API_OK && !t->uid[0])))
         task_later(t, task_stop_step(t), -1); /* it may still happen */
     else
         task_set(t, task_stop_step(t), 0);
