@@ -69,7 +69,8 @@ static char *model_of(struct arena *a, const struct state *s, const struct job *
         if (j->n_members && j->models[r] < settings->n_models)
             add_once(&text, settings->models[j->models[r]].name);
         for (uint32_t i = 0; !j->n_members && i < role->n_models; i++)
-            add_once(&text, settings->models[role->models[i]].name);
+            if (role->models[i] < settings->n_models) /* else it left the configuration */
+                add_once(&text, settings->models[role->models[i]].name);
     }
     ret = text.len ? arena_strdup(a, str_text(&text)) : NULL;
     str_fini(&text);
@@ -148,8 +149,8 @@ static void fill_attempts(struct arena *a, const struct rpc_job_view *v, Queued_
     t->started_us = (uint64_t)j->attempt_at;
     t->has_running_us = j->running_at > 0;
     t->running_us = (uint64_t)j->running_at;
-    t->has_ended_us = j->ended_at > 0;
-    t->ended_us = (uint64_t)j->ended_at;
+    t->has_ended_us = j->ended_at > 0 || j->state == JOB_PENDING;
+    t->ended_us = (uint64_t)(j->ended_at > 0 ? j->ended_at : j->state_since);
     t->reason = *j->reason.code ? rpc_text(j->reason.code) : NULL;
     t->has_exit_code = j->exit_code >= 0;
     t->exit_code = j->exit_code;

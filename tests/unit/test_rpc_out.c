@@ -99,6 +99,40 @@ static void a_placed_gang_shows_what_it_holds_and_where(void **state)
     queued__v1__get_reply__free_unpacked(r, NULL);
 }
 
+static void a_requeued_job_shows_its_attempt_as_ended(void **state)
+{
+    struct rig *g = *state;
+    struct job j = *fake_rpc_job(&g->f, "vision", "resnet", 4242);
+    Queued__V1__GetReply *r;
+
+    j.state = JOB_PENDING; /* as it is left when its pods are gone */
+    j.members = NULL;
+    j.n_members = 0;
+    j.state_since = j.attempt_at + 77;
+    r = get(g, &j, NULL);
+    assert_int_equal(r->job->n_attempts, 1);
+    assert_true(r->job->attempts[0]->has_ended_us);
+    assert_int_equal(r->job->attempts[0]->ended_us, j.attempt_at + 77);
+    assert_false(r->job->has_ended_us);
+    queued__v1__get_reply__free_unpacked(r, NULL);
+}
+
+static void a_model_that_left_the_configuration_is_not_named(void **state)
+{
+    struct rig *g = *state;
+    Queued__V1__GetReply *r;
+    const struct job *j;
+
+    g->f.replicas = 2;
+    (void)fake_rpc_job(&g->f, "vision", "first", 4242);
+    j = fake_rpc_job(&g->f, "vision", "second", 4242);
+    j->demand->roles[0].n_models = 1;
+    j->demand->roles[0].models[0] = MODELS_MAX;
+    r = get(g, j, NULL);
+    assert_null(r->job->gpu_model);
+    queued__v1__get_reply__free_unpacked(r, NULL);
+}
+
 static void a_waiting_job_shows_its_reason_with_numbers(void **state)
 {
     struct rig *g = *state;
@@ -229,6 +263,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_placed_gang_shows_what_it_holds_and_where),
+        TEST(a_requeued_job_shows_its_attempt_as_ended),
+        TEST(a_model_that_left_the_configuration_is_not_named),
         TEST(a_waiting_job_shows_its_reason_with_numbers),
         TEST(nodes_show_amounts_domains_and_jobs),
         TEST(the_topology_is_depth_first_with_free_slots),
