@@ -206,6 +206,10 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     if (job->n_members && job->n_members != spec_pods(spec))
         return err_set(err, ERR_INVALID, "job %s has %u members, its spec asks for %u",
                        job_id_format(id, job->id), job->n_members, spec_pods(spec));
+    if (job->n_members == 0 &&
+        (job->state == JOB_BINDING || job->state == JOB_STARTING || job->state == JOB_RUNNING))
+        return err_set(err, ERR_INVALID, "job %s is %s without members", job_id_format(id, job->id),
+                       job_state_name(job->state));
     for (uint32_t i = 0; i < job->n_members; i++)
         if (!cluster_node(&s->cluster, job->members[i].node_ix))
             return err_set(err, ERR_INVALID, "job %s has a member without a node",

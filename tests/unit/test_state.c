@@ -395,6 +395,25 @@ static void names_that_no_node_has_leave_room_for_those_of_nodes(void **state)
     assert_string_equal(cluster_node(&c->state->cluster, j->members[0].node_ix)->name, "n9");
 }
 
+static void a_record_of_a_gang_without_members_is_not_loaded(void **state)
+{
+    static const enum job_state states[] = {JOB_BINDING, JOB_STARTING, JOB_RUNNING};
+    struct core *c = *state;
+    struct spec *spec = site_spec("job", 2, 8);
+    struct job *j = test_calloc(1, sizeof(*j));
+    struct err err;
+
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        j->id.v = c->state->meta.last_id.v + 1;
+        j->state = states[i];
+        assert_int_equal(state_load_job(c->state, j, spec, &err), -1);
+        assert_int_equal(err.code, ERR_INVALID);
+    }
+    assert_int_equal(c->state->by_id.n, 0);
+    test_free(j);
+    spec_destroy(spec);
+}
+
 static void a_finished_job_is_forgotten_after_its_time(void **state)
 {
     struct core *c = *state;
@@ -432,6 +451,7 @@ int main(void)
         TEST(pods_of_a_job_that_is_unknown_are_deleted_after_a_while),
         TEST(pods_of_another_cluster_than_the_stores_are_left_alone),
         TEST(names_that_no_node_has_leave_room_for_those_of_nodes),
+        TEST(a_record_of_a_gang_without_members_is_not_loaded),
         TEST(a_finished_job_is_forgotten_after_its_time),
     };
 
