@@ -260,6 +260,8 @@ void rpc_watches_note(struct rpc_watches *w, const struct job_note *note, usec_t
 /* What is due for one watch; returns when it is due again. */
 static usec_t tick_one(struct rpc_watches *w, struct watch *one, usec_t now)
 {
+    uint64_t before = one->next_seq;
+
     if (one->credit > 0 && is_behind(w, one))
         replay(w, one, now);
     if (!one->is_over && now - one->sent_at >= RPC_KEEPALIVE_SEC * USEC_PER_SEC)
@@ -272,8 +274,8 @@ static usec_t tick_one(struct rpc_watches *w, struct watch *one, usec_t now)
         return INT64_MAX;
     if (one->full_since)
         return now + RETRY_MS * USEC_PER_MSEC;
-    if (one->credit > 0 && is_behind(w, one))
-        return now;
+    if (one->credit > 0 && is_behind(w, one)) /* nothing read: not stored yet, or set aside */
+        return one->next_seq == before ? now + RETRY_MS * USEC_PER_MSEC : now;
     return one->sent_at + RPC_KEEPALIVE_SEC * USEC_PER_SEC;
 }
 

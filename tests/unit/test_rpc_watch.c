@@ -125,6 +125,17 @@ static struct job_note note_of(const struct rig *g, uint64_t seq)
     return n;
 }
 
+static void an_event_that_the_store_has_not_is_not_asked_for_without_rest(void **state)
+{
+    struct rig *g = *state;
+    usec_t now = g->f.clock.now;
+
+    g->f.state->meta.next_seq++; /* the last record was damaged and set aside */
+    open_watch(g, newest(g) - 1, 1000);
+    assert_true(rpc_watches_tick(g->watches, now) > now);
+    assert_int_equal(g->n_seen, 0);
+}
+
 static void a_full_connection_loses_nothing_and_doubles_nothing(void **state)
 {
     struct rig *g = *state;
@@ -240,6 +251,7 @@ static void a_live_event_is_sent_at_once_to_who_is_not_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(an_event_that_the_store_has_not_is_not_asked_for_without_rest),
         TEST(a_full_connection_loses_nothing_and_doubles_nothing),
         TEST(a_connection_that_stays_full_for_30_s_is_dropped),
         TEST(a_connection_that_recovers_is_not_dropped),
