@@ -199,6 +199,14 @@ static void member_moved(struct state *s, struct job *j, struct member *m,
     job_refused(s, j, m, &a, fx);
 }
 
+/* Somebody else has this pod deleted (drained, evicted) while the gang is to go on: how it ended
+ * under that says nothing of the job. We delete only what is Stopping or Restarting. */
+static bool is_driven_out(const struct job *j, const struct pod_fact *pod)
+{
+    return pod->is_deleting && is_over(pod) &&
+           (j->state == JOB_BINDING || j->state == JOB_STARTING || j->state == JOB_RUNNING);
+}
+
 static void member_seen(struct state *s, struct job *j, struct member *m,
                         const struct pod_fact *pod, struct effects *fx)
 {
@@ -211,7 +219,9 @@ static void member_seen(struct state *s, struct job *j, struct member *m,
         member_moved(s, j, m, pod, fx);
         return;
     }
-    if (is_over(pod))
+    if (is_driven_out(j, pod))
+        job_member_gone(s, j, m, "was deleted", fx);
+    else if (is_over(pod))
         job_member_ended(s, j, m, pod, fx);
     else if (pod->phase == POD_RUNNING && pod->node[0])
         job_member_running(s, j, m, fx);

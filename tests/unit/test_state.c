@@ -314,6 +314,50 @@ static void members_of_a_lost_node_move_on_and_stay_charged_to_it(void **state)
     assert_int_equal(core_count(c, EFFECT_POD_DELETE), 1);
 }
 
+/* The first member ends after somebody deleted its pod, as the kubelet reports it. */
+static void end_deleted(struct core *c, const struct job *j, enum pod_phase phase, int16_t code)
+{
+    struct event ev = {.kind = EV_POD_SEEN};
+    const struct member *m = &j->members[0];
+    char name[POD_NAME_TEXT];
+    struct pod_fact *p =
+        site_pod(job_pod_name(name, j, m), cluster_node(&c->state->cluster, m->node_ix)->name, 8);
+
+    (void)strcpy(p->ns, j->ns);
+    (void)strcpy(p->uid, m->uid);
+    (void)strcpy(p->role, "worker");
+    p->job = j->id;
+    p->attempt = j->attempt;
+    p->phase = phase;
+    p->exit_code = code;
+    p->is_deleting = true;
+    ev.u.pod = p;
+    (void)core_apply(c, &ev);
+}
+
+static void a_drained_pod_is_lost_and_neither_a_success_nor_a_failure(void **state)
+{
+    static const int16_t codes[] = {0, 143};
+    struct core *c = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        struct job *j = core_job(c, core_submit(c, site_spec("job", 1, 8)));
+
+        j->max_restarts = 0;
+        assert_int_equal(core_cycle(c), 1);
+        core_see_all(c, j->id, POD_RUNNING);
+        assert_int_equal(j->state, JOB_RUNNING);
+        end_deleted(c, j, codes[i] ? POD_FAILED : POD_SUCCEEDED, codes[i]);
+        assert_int_equal(j->state, JOB_PENDING);
+        assert_int_equal(j->restarts, 0);
+        assert_string_equal(j->reason.code, "MemberLost");
+        assert_int_equal(core_cycle(c), 1);
+        assert_int_equal(j->attempt, 2);
+        core_see_all(c, j->id, POD_SUCCEEDED);
+        assert_int_equal(j->state, JOB_SUCCEEDED);
+    }
+}
+
 static struct pod_fact *unknown_pod(const struct core *c)
 {
     struct pod_fact *p = site_pod("job-abcd-worker-0-1", "n0", 8);
@@ -448,6 +492,7 @@ int main(void)
         TEST(a_full_store_refuses_submissions_and_takes_cancels),
         TEST(a_late_answer_of_an_attempt_that_is_over_changes_nothing),
         TEST(members_of_a_lost_node_move_on_and_stay_charged_to_it),
+        TEST(a_drained_pod_is_lost_and_neither_a_success_nor_a_failure),
         TEST(pods_of_a_job_that_is_unknown_are_deleted_after_a_while),
         TEST(pods_of_another_cluster_than_the_stores_are_left_alone),
         TEST(names_that_no_node_has_leave_room_for_those_of_nodes),
