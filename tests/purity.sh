@@ -4,7 +4,6 @@
 # in, may need only the symbols listed here, and keep no data that can change.
 # A file, socket, clock, thread, random source, the environment or the logger is a fault that names
 # the symbol and the object. usage: purity.sh OBJECT-DIR
-# shellcheck disable=SC2094 # the list of what is judged grows while it is read
 set -eu
 dir=${1:?usage: purity.sh OBJECT-DIR}
 
@@ -34,50 +33,53 @@ ALLOWED_PARSE="__udivmodti4 __udivti3 __umodti3"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-set -- "$dir"/queued/core/*.o
-if [ ! -e "$1" ]; then
+if ! find "$dir/queued/core" -name '*.o' 2> /dev/null | grep -q .; then
     echo "purity: no objects in $dir/queued/core: build them first" >&2
     exit 2
 fi
 
-needed() { # OBJECT: symbols that it does not define itself
-    nm -u "$1" | awk '{ print $NF }'
-}
+find "$dir/queued/core" "$dir/queued/util" -name '*.o' 2> /dev/null | LC_ALL=C sort > "$work/objects"
+xargs nm -uA < "$work/objects" > "$work/needed"
+xargs nm --defined-only -gA < "$work/objects" > "$work/defined"
 
-for o in "$@" "$dir"/queued/util/*.o; do
-    nm --defined-only -g "$o" | awk -v o="$o" '{ print $3, o }'
-done > "$work/defined"
-
-# objects to judge: those of the core, then what they pull in, until nothing new comes
-printf '%s\n' "$@" > "$work/judged"
-: > "$work/faults"
-while read -r o; do
-    allowed=$ALLOWED
-    case $o in
-    */util/mem.o) allowed="$allowed $ALLOWED_MEM" ;;
-    */util/parse.o) allowed="$allowed $ALLOWED_PARSE" ;;
-    esac
-    for symbol in $(needed "$o"); do
-        home=$(awk -v s="$symbol" '$1 == s { print $2; exit }' "$work/defined")
-        case $home in
-        */util/log.o | */util/yaml*.o)
-            echo "${o#"$dir"/}: needs $symbol of ${home#"$dir"/}: that is not for the core" >> "$work/faults"
-            ;;
-        ?*)
-            grep -qxF "$home" "$work/judged" || echo "$home" >> "$work/judged"
-            ;;
-        *)
-            case " $(echo "$allowed" | tr '\n' ' ') " in
-            *" $symbol "*) ;;
-            *) echo "${o#"$dir"/}: needs $symbol: not on the short list of tests/purity.sh" >> "$work/faults" ;;
-            esac
-            ;;
-        esac
-    done
-    objdump -t "$o" | awk -v o="${o#"$dir"/}" '
-        NF >= 4 && $(NF - 2) ~ /^\.(data|bss|tbss|tdata|data\.rel)(\.[^r].*)?$/ && $(NF - 2) !~ /^\.data\.rel\.ro/ &&
+# judges the objects of the core, then those that they pull in, until nothing new comes
+awk -v dir="$dir/" -v allowed="$ALLOWED" -v mem="$ALLOWED_MEM" -v parse="$ALLOWED_PARSE" \
+    -v judged="$work/judged" '
+    function allow(symbols, where,   part, i, n) {
+        n = split(symbols, part)
+        for (i = 1; i <= n; i++)
+            may[part[i], where] = 1
+    }
+    function judge(o) {
+        if (!(o in seen)) {
+            seen[o] = 1
+            objects[++n_objects] = o
+            print dir o > judged
+        }
+    }
+    BEGIN { allow(allowed, ""); allow(mem, "queued/util/mem.o"); allow(parse, "queued/util/parse.o") }
+    { o = substr($1, length(dir) + 1); sub(/:.*/, "", o) }
+    NR == FNR { home[$NF] = o; if (o ~ /^queued\/core\//) judge(o); next }
+    { needs[o] = needs[o] " " $NF }
+    END {
+        for (i = 1; i <= n_objects; i++) {
+            o = objects[i]
+            n = split(needs[o], symbol)
+            for (k = 1; k <= n; k++) {
+                s = symbol[k]
+                if (home[s] ~ /\/util\/(log|yaml.*)\.o$/)
+                    print o ": needs " s " of " home[s] ": that is not for the core"
+                else if (home[s] != "")
+                    judge(home[s])
+                else if (!((s, "") in may) && !((s, o) in may))
+                    print o ": needs " s ": not on the short list of tests/purity.sh"
+            }
+        }
+    }' "$work/defined" "$work/needed" > "$work/faults"
+xargs objdump -t < "$work/judged" | awk -v dir="$dir/" '
+    /file format/ { o = substr($1, length(dir) + 1); sub(/:$/, "", o); next }
+    NF >= 4 && $(NF - 2) ~ /^\.(data|bss|tbss|tdata|data\.rel)(\.[^r].*)?$/ && $(NF - 2) !~ /^\.data\.rel\.ro/ &&
         $(NF - 1) !~ /^0+$/ { print o ": " $NF " can change: static data is constant" }' >> "$work/faults"
-done < "$work/judged"
 
 cat "$work/faults"
 echo "purity: $(wc -l < "$work/judged") objects, $(wc -l < "$work/faults") faults"

@@ -35,11 +35,7 @@ grep -E '\.(c|h|def)$' "$work/all" > "$work/sources"
 grep -E '\.[ch]$' "$work/all" > "$work/c"
 {
     grep -E '\.(sh|py)$' "$work/all" || true
-    while read -r f; do
-        if head -c 2 "$f" | grep -q '^#!'; then
-            echo "$f"
-        fi
-    done < "$work/all"
+    xargs grep -m 1 -anH '' < "$work/all" | LC_ALL=C sed -n 's/:1:#!.*//p'
     echo Makefile
 } | LC_ALL=C sort -u > "$work/scripts"
 
@@ -59,9 +55,7 @@ awk -F '\t' -v max="$PARAMETERS" '$6 !~ /struct MHD_Connection/ {
 }' "$work/tags" >> "$faults"
 
 # ---- files: length
-while read -r f; do
-    echo "$(wc -l < "$f") $f"
-done < "$work/all" > "$work/lines"
+xargs wc -l < "$work/all" | awk '$2 != "total" { print $1, $2 }' > "$work/lines"
 grep -E '\.(c|h|def|sh|py|proto)$' "$work/lines" > "$work/sizes"
 awk -v max="$FILE_LINES" '$1 > max { printf "%s:1: %d lines, at most %d\n", $2, $1, max }' \
     "$work/sizes" >> "$faults"
@@ -89,19 +83,20 @@ sed 's|.*/||' "$work/sources" | LC_ALL=C sort | uniq -d > "$work/doubles"
 while read -r name; do
     echo "$(grep "/$name\$" "$work/sources" | tr '\n' ' '): base name $name occurs more than once"
 done < "$work/doubles" >> "$faults"
-while read -r f; do
-    if [ "$(head -n 1 "$f")" != '/* SPDX-License-Identifier: Apache-2.0 */' ]; then
-        echo "$f:1: the first line is not /* SPDX-License-Identifier: Apache-2.0 */"
-    fi
-    if ! sed -n 2p "$f" | grep -q '^/\* '; then
-        echo "$f:2: the file does not open with what it is for"
-    fi
-done < "$work/sources" >> "$faults"
-while read -r f; do
-    if ! head -n 2 "$f" | grep -q '^# SPDX-License-Identifier: Apache-2.0$'; then
-        echo "$f:1: no line '# SPDX-License-Identifier: Apache-2.0' at the top"
-    fi
-done < "$work/scripts" >> "$faults"
+# name, first and second line of each file of LIST, with tabs between
+# shellcheck disable=SC2094 # the list is only read
+first_lines() { # LIST
+    xargs grep -m 2 -nH '' < "$1" | awk '
+        NR == FNR { file[++n] = $0; next }
+        { split($0, at, ":"); line[at[1], at[2]] = substr($0, length(at[1] at[2]) + 3) }
+        END { for (i = 1; i <= n; i++) print file[i] "\t" line[file[i], 1] "\t" line[file[i], 2] }' "$1" -
+}
+first_lines "$work/sources" | awk -F '\t' '
+    $2 != "/* SPDX-License-Identifier: Apache-2.0 */" {
+        print $1 ":1: the first line is not /* SPDX-License-Identifier: Apache-2.0 */" }
+    $3 !~ /^\/\* / { print $1 ":2: the file does not open with what it is for" }' >> "$faults"
+first_lines "$work/scripts" | awk -F '\t' -v want='# SPDX-License-Identifier: Apache-2.0' '
+    $2 != want && $3 != want { print $1 ":1: no line \047" want "\047 at the top" }' >> "$faults"
 
 # ---- the walk: each `path.c` `function()` of a numbered row exists
 awk -F '\t' '$4 == "function" { print $1 "\t" $5 }' "$work/tags" > "$work/defined"
