@@ -105,7 +105,7 @@ struct state {
     bool is_store_low;
     char cluster_trouble[REASON_TEXT_MAX + 1];
     struct positions *positions;
-    bool is_quiet; /* the last cycle found nothing and nothing has changed since */
+    bool is_quiet;             /* the last cycle found nothing and nothing has changed since */
     uint32_t turn_evaluations; /* in this turn */
     uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */
     usec_t next_sweep;                   /* next look for what is past its time */

@@ -24,7 +24,8 @@ struct store_port {
     void *ctx;
     uint32_t budget_records; /* most records of one commit */
     /* -1: failed for good, outcome unknown: the process must end and load again. */
-    int (*commit_begin)(void *ctx, const struct state *s, const struct effects *fx, struct err *err);
+    int (*commit_begin)(void *ctx, const struct state *s, const struct effects *fx,
+                        struct err *err);
     bool (*is_acked)(void *ctx);
     /* The stored spec of a job; the caller destroys it. -1 NOT_FOUND or INTERNAL (damaged). */
     int (*read_spec)(void *ctx, struct job_id id, struct spec **ret, struct err *err);

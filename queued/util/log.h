@@ -23,8 +23,8 @@ void log_write(enum log_level level, const char *msg, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 #define log_error(msg, ...) log_write(LOG_LEVEL_ERROR, (msg), __VA_ARGS__)
-#define log_warn(msg, ...) log_write(LOG_LEVEL_WARN, (msg), __VA_ARGS__)
-#define log_info(msg, ...) log_write(LOG_LEVEL_INFO, (msg), __VA_ARGS__)
+#define log_warn(msg, ...)  log_write(LOG_LEVEL_WARN, (msg), __VA_ARGS__)
+#define log_info(msg, ...)  log_write(LOG_LEVEL_INFO, (msg), __VA_ARGS__)
 #define log_debug(msg, ...) log_write(LOG_LEVEL_DEBUG, (msg), __VA_ARGS__)
 
 #endif

@@ -25,10 +25,9 @@
 
 /* Make room for `want` elements in all. */
 #define vec_reserve(a, want)                                                                       \
-    ((want) > (a)->room                                                                            \
-         ? (void)((a)->room = (want) > (a)->room * 2 ? (want) : (a)->room * 2,                     \
-                  (a)->v = xrealloc((a)->v, (a)->room * sizeof(*(a)->v)))                          \
-         : (void)0)
+    ((want) > (a)->room ? (void)((a)->room = (want) > (a)->room * 2 ? (want) : (a)->room * 2,      \
+                                 (a)->v = xrealloc((a)->v, (a)->room * sizeof(*(a)->v)))           \
+                        : (void)0)
 
 /* A pointer to a new last element, zeroed. */
 #define vec_push(a)                                                                                \

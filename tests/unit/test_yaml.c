@@ -195,8 +195,7 @@ static void a_schema_reads_what_it_names(void **state)
 
     (void)state;
     assert_int_equal(
-        walk("name: x\ncount: 7\nisBig: true\nsum: [1, 2, 3]\ncomment: [hm]\n", &t, &err),
-        0);
+        walk("name: x\ncount: 7\nisBig: true\nsum: [1, 2, 3]\ncomment: [hm]\n", &t, &err), 0);
     assert_string_equal(t.name, "x");
     assert_int_equal(t.count, 7);
     assert_true(t.is_big);
