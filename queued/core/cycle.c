@@ -14,13 +14,21 @@
 
 enum { COMBINATIONS_MAX = 64 };
 
-/* Models that a role with GPUs may be tried on, in order; a role without GPUs has the one
+/* Models that a role with GPUs may be tried on now, in order; a role without GPUs has the one
  * MODELS_MAX. */
 struct choices {
     uint32_t n[JOB_ROLES_MAX];
     uint8_t v[JOB_ROLES_MAX][MODELS_MAX];
     uint32_t at[JOB_ROLES_MAX]; /* odometer */
 };
+
+/* Has the cluster as it is now room for the role alone on this model, by free GPUs? */
+static bool may_hold(const struct state *s, const struct demand_role *role, uint32_t model)
+{
+    const struct free_histogram *h = s->cluster.topology.all[model];
+
+    return histogram_slots(h, (uint32_t)role->each.amount[RES_GPUS]) >= role->replicas;
+}
 
 static uint32_t role_choices(const struct state *s, const struct demand_role *role,
                              uint8_t ret[MODELS_MAX])
@@ -31,12 +39,19 @@ static uint32_t role_choices(const struct state *s, const struct demand_role *ro
         ret[n++] = MODELS_MAX;
     else if (role->n_models == 0)
         for (uint32_t m = 0; m < s->settings->n_models; m++)
-            if (s->cluster.model_gpus[m] > 0)
+            if (may_hold(s, role, m))
                 ret[n++] = (uint8_t)m;
     for (uint32_t i = 0; i < role->n_models; i++)
-        if (role->models[i] < MODELS_MAX)
+        if (role->models[i] < MODELS_MAX && may_hold(s, role, role->models[i]))
             ret[n++] = role->models[i];
     return n;
+}
+
+/* Has the cluster as it is now room for the role alone on this model, by free GPUs? */
+static bool may_hold(const struct state *s, const struct demand_role *role, uint32_t model)
+{
+    return histogram_slots(s->cluster.topology.all[model], (uint32_t)role->each.amount[RES_GPUS]) >=
+           role->replicas;
 }
 
 static void list_choices(const struct state *s, const struct demand *d, struct choices *c)

@@ -155,6 +155,28 @@ static void a_new_node_wakes_who_waits_for_it(void **state)
     assert_int_equal(j->state, JOB_BINDING);
 }
 
+static void roles_of_any_model_find_the_one_that_is_free(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 1, 8);
+    struct job *j;
+
+    (void)submit(c, 4, 8); /* all H100 */
+    assert_int_equal(core_cycle(c), 1);
+    for (int i = 0; i < 4; i++) {
+        char name[8] = {'a', (char)('0' + i)};
+
+        core_node(c, site_node(name, "b7", "r7", SITE_A100, 8));
+    }
+    core_node(c, site_node("h", "b8", "r8", SITE_H200, 4)); /* too small */
+    site_role(s, "one", 1, 8);
+    site_role(s, "two", 1, 8);
+    site_role(s, "three", 1, 8);
+    j = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+}
+
 static void the_heartbeat_of_a_node_wakes_nobody(void **state)
 {
     struct core *c = *state;
@@ -321,6 +343,7 @@ int main(void)
         TEST(equal_gangs_are_judged_once),
         TEST(a_sleeping_gang_is_not_looked_at_until_something_was_freed),
         TEST(a_new_node_wakes_who_waits_for_it),
+        TEST(roles_of_any_model_find_the_one_that_is_free),
         TEST(the_heartbeat_of_a_node_wakes_nobody),
         TEST(a_turn_looks_at_a_bounded_number_of_gangs_and_asks_for_another),
         TEST(inside_a_tenant_priority_goes_before_age),
