@@ -94,14 +94,12 @@ static void insert_node(const struct topology *t, void *list, const struct node 
 static void remove_ix(void *list, uint32_t ix)
 {
     ix_list *a = list;
+    size_t i = 0;
 
-    for (size_t i = 0; i < a->n; i++) {
-        if (a->v[i] == ix) {
-            vec_remove(a, i);
-            return;
-        }
-    }
-    assert(!"an index that is removed was there");
+    while (i < a->n && a->v[i] != ix)
+        i++;
+    assert(i < a->n); /* what is removed was added */
+    vec_remove(a, i);
 }
 
 static const char *level_value(const struct level_setting *l, const struct node *n)
