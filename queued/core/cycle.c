@@ -47,13 +47,6 @@ static uint32_t role_choices(const struct state *s, const struct demand_role *ro
     return n;
 }
 
-/* Has the cluster as it is now room for the role alone on this model, by free GPUs? */
-static bool may_hold(const struct state *s, const struct demand_role *role, uint32_t model)
-{
-    return histogram_slots(s->cluster.topology.all[model], (uint32_t)role->each.amount[RES_GPUS]) >=
-           role->replicas;
-}
-
 static void list_choices(const struct state *s, const struct demand *d, struct choices *c)
 {
     *c = (struct choices){0};
