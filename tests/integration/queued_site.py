@@ -11,13 +11,12 @@ import tempfile
 import time
 import unittest
 
-import zmtp
+import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 B = os.environ.get("B", os.path.join(HERE, "..", "..", "build"))
 QUEUED = os.path.join(B, "queued")
 QUEUECTL = os.path.join(B, "queuectl")
-HELLO = b"QD\x01\x00\x00\x01\x00\x00"
 
 CONFIG = """store: {dir: %(where)s/store}
 listen: {rpc: [%(rpc)s]}
@@ -103,12 +102,10 @@ class Site:
 
     def hello(self):
         """A HELLO as a good client sends it. The daemon must answer it."""
-        request_id = os.urandom(16)
-        peer = zmtp.Dealer(self.socket)
-        peer.send(HELLO + b"\x0a\x12\x0a\x10" + request_id)
-        reply = peer.frame()
+        peer = wire.Peer(self.socket)
+        code = peer.call(wire.request("hello"))[1]
         peer.close()
-        assert reply[:2] == b"QD" and request_id in reply, reply
+        assert code == 0, code
 
 
 class DaemonTest(unittest.TestCase):

@@ -17,8 +17,10 @@ import sys
 import time
 import unittest
 
-import zmtp
-from queued_site import CONFIG, HELLO, HERE, QUEUED, DaemonTest, run
+import wire
+from queued_site import CONFIG, HERE, QUEUED, DaemonTest, run
+
+HELLO = wire.frame("hello", b"")
 
 
 class Options(DaemonTest):
@@ -208,10 +210,10 @@ class Running(DaemonTest):
 
     def hostile(self, path, rng):
         """Yields what a hostile peer may do with one connection."""
-        yield zmtp.Dealer(path, greet=False), [("raw", rng.randbytes(300))]
-        yield zmtp.Dealer(path, greet=False), [("raw", zmtp.GREETING[:30])]
-        yield zmtp.Dealer(path), [("raw", b"\x02" + b"\xff" * 8)]  # a frame of 2^64 bytes
-        yield zmtp.Dealer(path), [("send", b"QD\x01\x00\x00\x02\x00\x00" + bytes(8 << 20))]
+        yield wire.Peer(path, greet=False), [("raw", rng.randbytes(300))]
+        yield wire.Peer(path, greet=False), [("raw", wire.GREETING[:30])]
+        yield wire.Peer(path), [("raw", b"\x02" + b"\xff" * 8)]  # a frame of 2^64 bytes
+        yield wire.Peer(path), [("send", b"QD\x01\x00\x00\x02\x00\x00" + bytes(8 << 20))]
         frames = [b"", b"Q", b"QD", HELLO[:7], b"XX" + HELLO[2:], b"QD\x09\x00\x00\x01\x00\x00"]
         frames += [b"QD\x01\x00\xff\xff\x00\x00", b"QD\x01\x00\x00\x01\xff\xff"]
         frames += [HELLO + b"\x0a\xff\xff\xff\xff\x0f", HELLO + b"\x0a\x02\x0a\x7f"]
@@ -219,20 +221,16 @@ class Running(DaemonTest):
             head = b"QD\x01\x00\x00" + bytes([method]) + b"\x00\x00"
             frames += [head + rng.randbytes(rng.randrange(200)) for _ in range(10)]
             frames += [head + b"\x0a\x12\x0a\x10" + rng.randbytes(16) + rng.randbytes(40)]
-        yield zmtp.Dealer(path), [("send", f) for f in frames]
-        peer = zmtp.Dealer(path)  # a message of many parts
-        yield peer, [("more", b"x")] * 500 + [("send", b"x")]
+        yield wire.Peer(path), [("send", f) for f in frames]
+        yield wire.Peer(path), [("send", *[b"x"] * 501)]  # a message of many parts
 
     def test_hostile_bytes_do_no_harm(self):
         site = self.site()
         site.start()
         for peer, acts in self.hostile(site.socket, random.Random(7)):
-            with contextlib.suppress(OSError): # it may cut us off
-                for kind, data in acts:
-                    if kind == "raw":
-                        peer.raw(data)
-                    else:
-                        peer.send(data, more=kind == "more")
+            with contextlib.suppress(OSError):  # it may cut us off
+                for act, *data in acts:
+                    getattr(peer, act)(*data)
             site.hello()
             peer.close()
         site.hello()

@@ -16,9 +16,8 @@ import time
 import unittest
 
 import wire
+from queued_site import KUBECONFIG, QUEUED
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-B = os.environ.get("B", os.path.join(HERE, "..", "..", "build"))
 OK, INVALID, NOT_FOUND, UNAUTHENTICATED, DENIED = 0, 2, 3, 4, 5
 
 CONFIG = """store: {dir: %(dir)s/store}
@@ -30,13 +29,6 @@ tenants:
 users:
 - {name: daemon, tenants: [vision], role: submitter}
 - {name: bin, tenants: [other], role: submitter}
-"""
-KUBECONFIG = """apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-current-context: c
-users: [{name: u, user: {token: t}}]
 """
 
 
@@ -80,9 +72,9 @@ class RpcTest(unittest.TestCase):
         self.dir = folder.name
         os.chmod(self.dir, 0o755)
         self.path = os.path.join(self.dir, "q.sock")
-        for name, text in (("queued.yaml", CONFIG), ("kubeconfig", KUBECONFIG)):
+        for name, text in (("queued.yaml", CONFIG % {"dir": self.dir}), ("kubeconfig", KUBECONFIG % 9)):
             with open(os.path.join(self.dir, name), "w", encoding="ascii") as f:
-                f.write(text % {"dir": self.dir} if name == "queued.yaml" else text)
+                f.write(text)
         self.process = None
         self.addCleanup(self.stop)
         self.start()
@@ -90,7 +82,7 @@ class RpcTest(unittest.TestCase):
     def start(self):
         with open(os.path.join(self.dir, "log"), "a", encoding="ascii") as log:
             self.process = subprocess.Popen(
-                [os.path.join(B, "queued"), "--config", os.path.join(self.dir, "queued.yaml")],
+                [QUEUED, "--config", os.path.join(self.dir, "queued.yaml")],
                 stderr=log)
         end = time.monotonic() + 20
         while not self.answers():

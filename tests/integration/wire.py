@@ -15,6 +15,7 @@ METHODS = {
     "why": 6, "watch": 7, "nodes": 8, "topology": 9, "tenants": 10,
 }
 GOLDEN_ID = b"0123456789abcdef"
+GREETING = b"\xff" + b"\0" * 7 + b"\1\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32
 
 
 def varint(value):
@@ -89,21 +90,22 @@ def reply(payload):
 
 
 class Peer:
-    """A ZMTP 3.0 DEALER with the NULL mechanism on a Unix socket, with properties of our choice."""
+    """A ZMTP 3.0 DEALER with the NULL mechanism on a Unix socket, with properties of our choice;
+    greet=False: the caller sends all bytes, by raw()."""
 
-    def __init__(self, path, properties=(), timeout=5.0):
+    def __init__(self, path, properties=(), timeout=5.0, greet=True):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(timeout)
         try:
             self.sock.connect(path)
-            self._greet(properties)
+            if greet:
+                self._greet(properties)
         except OSError:
             self.sock.close()
             raise
 
     def _greet(self, properties):
-        signature = b"\xff" + b"\0" * 7 + b"\1\x7f"
-        self.sock.sendall(signature + b"\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32)
+        self.raw(GREETING)
         self._exactly(64)
         ready = b"\x05READY"
         for name, value in [(b"Socket-Type", b"DEALER"), *properties]:
@@ -130,6 +132,9 @@ class Peer:
         flags = self._exactly(1)[0]
         size = struct.unpack(">Q", self._exactly(8))[0] if flags & 2 else self._exactly(1)[0]
         return flags, self._exactly(size)
+
+    def raw(self, data):
+        self.sock.sendall(data)
 
     def send(self, *frames):
         for i, body in enumerate(frames):
