@@ -327,8 +327,13 @@ int config_load(struct config **ret, const char *path, struct err *err)
     struct yaml_at at = {0};
     int rc = -1;
 
-    if (yaml_parse_file(&doc, path, err))
+    if (yaml_parse_file(&doc, path, err)) {
+        if (err->code == ERR_NOT_FOUND)
+            err_set(err, ERR_NOT_FOUND,
+                    "%s: there is no such file; name another with --config, see queued.conf(5)",
+                    path);
         goto out;
+    }
     r.doc = doc;
     if (doc->n != 1) {
         err_set(err, ERR_INVALID, "%s: expected one YAML document, found %zu", path, doc->n);
