@@ -24,6 +24,8 @@ static void watch_node(struct state *s, struct node *n, bool is_lost)
     if (n->lost_at)
         return;
     n->lost_at = s->now + s->settings->node_lost_us;
+    if (s->next_sweep > n->lost_at)
+        s->next_sweep = n->lost_at;
     *vec_push(&s->lost_nodes) = n->ix;
 }
 
