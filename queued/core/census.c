@@ -45,7 +45,9 @@ static void count_free(const struct node *n, const struct resources *asks, struc
         ret->near_free = free_now.amount[RES_GPUS];
         (void)str_copy(ret->near_node, sizeof(ret->near_node), n->name);
     }
-    dim = resources_lacking(asks, &free_now);
+    dim = resources_lacking(asks, &n->total); /* what never fits weighs more than what is used up */
+    if (dim <= RES_GPUS)
+        dim = resources_lacking(asks, &free_now);
     if (dim > RES_GPUS)
         lacking[dim]++;
 }

@@ -401,11 +401,20 @@ static void number_all(const struct state *s)
     free(in_tenant);
 }
 
+static unsigned precedence(const char *code)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(codes); i++)
+        if (strcmp(codes[i], code) == 0)
+            return i;
+    return ARRAY_LEN(codes);
+}
+
 /* What holds for every gang of the bucket, once a turn. code "": it fits now. */
 static const struct explain *bucket_verdict(const struct state *s, const struct job *j)
 {
     struct bucket *b = j->bucket;
     struct explain *x = b->verdict;
+    struct explain limit = {.code = ""};
 
     if (x && b->verdict_turn == s->turn)
         return x;
@@ -413,24 +422,19 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
         x = b->verdict = xmalloc(sizeof(*x));
     b->verdict_turn = s->turn;
     *x = (struct explain){.code = ""};
-    if (say_limit(s, j, x, true) || say_limit(s, j, x, false))
+    if (say_limit(s, j, x, true))
         return x;
-    for (uint32_t r = 0; r < j->demand->n_roles; r++)
-        if (say_shortage(s, j->demand, r, x))
-            return x;
+    for (uint32_t r = 0; r < j->demand->n_roles && !x->code[0]; r++)
+        (void)say_shortage(s, j->demand, r, x);
+    if (precedence("TenantLimit") < precedence(x->code) && say_limit(s, j, &limit, false))
+        *x = limit;
+    if (x->code[0])
+        return x;
     if (b->is_blocked && !order_is_awake(s, b)) {
         say(x, "InsufficientGpus", "its roles fit one by one, not together");
         next_step(x, "starts when more nodes are free");
     }
     return x;
-}
-
-static unsigned precedence(const char *code)
-{
-    for (unsigned i = 0; i < ARRAY_LEN(codes); i++)
-        if (strcmp(codes[i], code) == 0)
-            return i;
-    return ARRAY_LEN(codes);
 }
 
 /* What holds for this job alone and goes before any verdict of its bucket. */

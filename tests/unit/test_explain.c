@@ -245,6 +245,30 @@ static void cpu_that_is_used_up_is_no_question_of_whole_nodes(void **state)
     assert_null(strstr(x.text, "GPU"));
 }
 
+static void what_no_node_has_goes_before_what_is_used_up(void **state)
+{
+    struct core *c = *state;
+    struct spec *cpu = site_spec("job", 4, 0), *s = site_spec("job", 1, 1);
+    struct explain x;
+
+    cpu->roles[0].cpu_milli = 96000;
+    s->roles[0].memory_bytes = INT64_C(100) << 40;
+    (void)core_submit(c, cpu);
+    assert_int_equal(core_cycle(c), 1);
+    x = why(c, s, "InsufficientOther");
+    assert_non_null(strstr(x.text, "memory"));
+}
+
+static void hardware_that_is_not_there_goes_before_a_limit_that_is_full(void **state)
+{
+    struct core *c = *state;
+
+    c->settings.tenants[0].limit.gpus[SITE_H100] = 96;
+    (void)core_submit(c, site_spec("first", 1, 8));
+    assert_int_equal(core_cycle(c), 1);
+    (void)why(c, site_spec("job", 12, 8), "NoSuchHardware");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -264,6 +288,8 @@ int main(void)
         TEST(a_placed_gang_says_what_it_waits_for_and_a_running_one_nothing),
         TEST(positions_count_by_priority_and_age),
         TEST(cpu_that_is_used_up_is_no_question_of_whole_nodes),
+        TEST(what_no_node_has_goes_before_what_is_used_up),
+        TEST(hardware_that_is_not_there_goes_before_a_limit_that_is_full),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
