@@ -477,6 +477,18 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
     }
 }
 
+/* What was looked at and does not block it. */
+static void say_not_it(const struct state *s, const struct job *j, struct explain *x)
+{
+    struct explain limit = {.code = ""};
+    struct explain own = {.code = ""};
+
+    if (say_own(s, j, &own))
+        return; /* nothing else was looked at */
+    (void)snprintf(x->not_it, sizeof(x->not_it), "%spriority class",
+                   say_limit(s, j, &limit, false) ? "" : "limit of the tenant, ");
+}
+
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret)
 {
     *ret = (struct explain){.code = ""};
@@ -485,8 +497,7 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
         say_waiting(s, j, now, ret);
         ret->position = j->position;
         ret->position_overall = j->position_overall;
-        if (strcmp(ret->code, "TenantLimit") != 0 && strcmp(ret->code, "ExceedsTenantLimit") != 0)
-            (void)snprintf(ret->not_it, sizeof(ret->not_it), "limit of the tenant, priority class");
+        say_not_it(s, j, ret);
     } else if (j->state == JOB_BINDING) {
         say(ret, "WaitingForBind", "%u of %u pods bound", j->n_bound, j->n_members);
     } else if (j->state == JOB_STARTING) {

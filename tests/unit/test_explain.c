@@ -262,11 +262,15 @@ static void what_no_node_has_goes_before_what_is_used_up(void **state)
 static void hardware_that_is_not_there_goes_before_a_limit_that_is_full(void **state)
 {
     struct core *c = *state;
+    struct explain x;
 
     c->settings.tenants[0].limit.gpus[SITE_H100] = 96;
     (void)core_submit(c, site_spec("first", 1, 8));
     assert_int_equal(core_cycle(c), 1);
-    (void)why(c, site_spec("job", 12, 8), "NoSuchHardware");
+    x = why(c, site_spec("job", 12, 8), "NoSuchHardware");
+    assert_null(strstr(x.not_it, "limit")); /* for it would be in the way, too */
+    x = why(c, site_spec("job", 9, 8), "NoSuchHardware");
+    assert_non_null(strstr(x.not_it, "limit"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
