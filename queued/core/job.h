@@ -2,7 +2,8 @@
 /* job.h - one job in memory: who, in which state, what it needs, where its members are.
  *
  * The record that the store keeps is this without what can be learned again: member phases
- * and uids come from the cluster, the demand from the stored spec.
+ * and uids come from the cluster (but that a member has ended is stored: its pod may be cleaned
+ * up), the demand from the stored spec.
  */
 #ifndef QUEUED_CORE_JOB_H
 #define QUEUED_CORE_JOB_H

@@ -102,6 +102,8 @@ void job_hold_all(struct state *s, struct job *j)
         struct member *m = &j->members[i];
         struct resources asks;
 
+        if (!job_member_holds(m))
+            continue; /* it had ended before a restart */
         state_pod_asks(j, m->role, &asks);
         cluster_hold(&s->cluster, m->node_ix, &asks);
     }

@@ -106,6 +106,7 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
     job_release(s, j, m, pod->phase == POD_SUCCEEDED ? MEMBER_SUCCEEDED : MEMBER_FAILED);
     if (pod->exit_code > j->exit_code)
         j->exit_code = pod->exit_code;
+    job_save(s, j, fx); /* its pod may be cleaned up before a restart */
     if (pod->phase == POD_SUCCEEDED) {
         check_progress(s, j, fx);
     } else if (is_node_trouble(pod->reason)) {

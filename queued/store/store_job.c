@@ -70,6 +70,26 @@ static void make_members(job_record *r, const struct job *j, const struct cluste
     }
 }
 
+/* Positions of the members in a phase that is an end. */
+static uint32_t *list_ended(const struct job *j, enum member_phase phase, size_t *ret_n,
+                            struct arena *a)
+{
+    uint32_t *v = arena_alloc(a, j->n_done * sizeof(*v));
+
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].phase == phase)
+            v[(*ret_n)++] = i;
+    return v;
+}
+
+static void make_ended(job_record *r, const struct job *j, struct arena *a)
+{
+    if (j->n_done == 0)
+        return;
+    r->member_succeeded = list_ended(j, MEMBER_SUCCEEDED, &r->n_member_succeeded, a);
+    r->member_failed = list_ended(j, MEMBER_FAILED, &r->n_member_failed, a);
+}
+
 static void make_times(job_record *r, const struct job *j)
 {
     PACK(r, submitted_at, j->submitted_at);
@@ -113,6 +133,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     make_times(r, j);
     make_roles(r, j, s->settings, a);
     make_members(r, j, &s->cluster, a);
+    make_ended(r, j, a);
 }
 
 /* ---- from the record */
@@ -249,6 +270,20 @@ static int take_members(struct job *j, const job_record *r, uint32_t pods, struc
     return 0;
 }
 
+static int take_ended(struct job *j, const uint32_t *v, size_t n, enum member_phase phase,
+                      struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (v[i] >= j->n_members || j->members[v[i]].phase != MEMBER_PLACED)
+            return err_set(err, ERR_INVALID,
+                           "pod %" PRIu32 " of %" PRIu32 " has ended twice, or "
+                           "is none",
+                           v[i], j->n_members);
+        job_set_phase(j, &j->members[v[i]], phase);
+    }
+    return 0;
+}
+
 void store_job_destroy(struct job *j)
 {
     if (!j)
@@ -281,7 +316,9 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
     take_times(j, r);
     if (take_names(j, r, err) < 0 || take_state(j, r, err) < 0 ||
         take_roles(j, r, s->settings, &pods, err) < 0 ||
-        take_members(j, r, pods, &s->cluster, err) < 0)
+        take_members(j, r, pods, &s->cluster, err) < 0 ||
+        take_ended(j, r->member_succeeded, r->n_member_succeeded, MEMBER_SUCCEEDED, err) < 0 ||
+        take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0)
         goto out;
     *ret = j;
     j = NULL;

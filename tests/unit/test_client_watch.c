@@ -69,7 +69,7 @@ static void a_stream_resumes_without_loss_or_doubles(void **state)
 
     (void)state;
     assert_int_equal(queued_watch_open(c, &o, &w, &e), 0);
-    assert_int_equal(queued_watch_next(w, 5000, collect, &got, &e), 1);
+    assert_int_equal(queued_watch_next(w, 30000, collect, &got, &e), 1);
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(got.seq[i], 11 + i);
     assert_int_equal(queued_watch_seq(w), 16);
@@ -100,7 +100,7 @@ static void credit_is_given_back_under_the_same_id(void **state)
 
     (void)state;
     assert_int_equal(queued_watch_open(c, &o, &w, &e), 0);
-    assert_int_equal(queued_watch_next(w, 5000, collect, &got, &e), 1);
+    assert_int_equal(queued_watch_next(w, 30000, collect, &got, &e), 1);
     for (size_t i = 0; i < 20; i++)
         assert_int_equal(got.seq[i], 1 + i);
     assert_memory_equal(f->seen[0].id, f->seen[1].id, FAKE_ID_BYTES);
@@ -132,7 +132,7 @@ static void history_that_is_gone_is_said(void **state)
 
     (void)state;
     assert_int_equal(queued_watch_open(c, &o, &w, &e), 0);
-    assert_int_equal(queued_watch_next(w, 5000, collect, &got, &e), -1);
+    assert_int_equal(queued_watch_next(w, 30000, collect, &got, &e), -1);
     assert_int_equal(e.code, QUEUED_OUT_OF_RANGE);
     assert_non_null(strstr(e.text, "events after 3 are gone, the oldest is 500"));
     queued_watch_close(w);

@@ -13,6 +13,7 @@
 #include "../fake/fake_store.h"
 #include "../fake/store_fixture.h"
 #include "store/store_pack.h"
+#include "util/str.h"
 
 enum { JOBS = 5, DAMAGED = 2 }; /* jobs 1..5 in the store; position 2, job 3, is damaged */
 
@@ -344,6 +345,59 @@ static void a_key_without_its_job_is_dropped_in_the_end(void **state)
     state_destroy(s);
 }
 
+static struct event pod_seen(const struct state *s, const struct job *j, uint32_t member,
+                             enum pod_phase phase)
+{
+    const struct member *m = &j->members[member];
+    struct pod_fact *p = calloc(1, sizeof(*p));
+
+    (void)str_copy(p->ns, sizeof(p->ns), j->ns);
+    (void)job_pod_name(p->name, j, m);
+    (void)snprintf(p->uid, sizeof(p->uid), "uid-%u", member);
+    (void)str_copy(p->node, sizeof(p->node), cluster_node(&s->cluster, m->node_ix)->name);
+    (void)str_copy(p->role, sizeof(p->role), j->demand->roles[m->role].name);
+    p->phase = phase;
+    p->job = j->id;
+    p->index = m->index;
+    p->attempt = j->attempt;
+    return (struct event){.kind = EV_POD_SEEN, .u.pod = p};
+}
+
+static void tell(struct state *s, struct event ev, struct effects *fx)
+{
+    ev.at = FIXTURE_EPOCH + 3600 * USEC_PER_SEC;
+    state_apply(s, &ev, fx);
+    event_fini(&ev);
+}
+
+/* Its finished pod was cleaned up while the daemon was down: the gang must run on. */
+static void a_member_that_ended_well_is_remembered(void **state)
+{
+    struct env *e = *state;
+    struct job *j;
+    struct effects fx = {0};
+    struct state *s;
+
+    store_fixture_run(&e->fix, JOBS + 1);
+    j = state_job(e->fix.state, store_fixture_id(JOBS + 1));
+    j->state = JOB_RUNNING; /* the fixture's is on its way out */
+    j->outcome = 0;
+    commit(e);
+    tell(e->fix.state, pod_seen(e->fix.state, j, 0, POD_SUCCEEDED), &e->fix.fx);
+    assert_int_equal(j->n_done, 1);
+    commit(e);
+
+    s = reload(e);
+    j = state_job(s, store_fixture_id(JOBS + 1));
+    assert_int_equal(j->members[0].phase, MEMBER_SUCCEEDED);
+    for (uint32_t i = 1; i < j->n_members; i++)
+        tell(s, pod_seen(s, j, i, POD_RUNNING), &fx);
+    tell(s, (struct event){.kind = EV_SYNCED}, &fx);
+    assert_int_equal(j->state, JOB_RUNNING);
+    effects_fini(&fx);
+    state_destroy(s);
+}
+
 static void an_empty_store_loads_to_an_empty_state(void **state)
 {
     struct env *e = *state;
@@ -372,6 +426,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_newer_format_is_refused_and_nothing_is_moved, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(answers_older_than_a_day_are_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_member_that_ended_well_is_remembered, setup, teardown),
         cmocka_unit_test_setup_teardown(a_key_without_its_job_is_dropped_in_the_end, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_empty_store_loads_to_an_empty_state, setup, teardown),
