@@ -144,7 +144,7 @@ tidy: ## sizes, layers, names, the walk of docs/architecture.md
 
 .PHONY: asan ubsan tsan valgrind coverage fuzz bench controlplane check-e2e demo mutant
 asan: ## the tests with address, undefined and leak sanitizers
-	@+$(MORE) B=build-asan SAN=address,undefined check-unit check-sim check-integration
+	@+$(MORE) B=build-asan SAN=address,undefined OPT='-O1 -g' check-unit check-sim check-integration
 ubsan: ## the tests with the undefined sanitizer alone
 	@+$(MORE) B=build-ubsan SAN=undefined check-unit check-sim check-integration
 tsan: ## unit tests with the thread sanitizer
@@ -174,8 +174,9 @@ check-e2e: all controlplane ## demo and kill test against the real API server
 demo: all standin ## daemon, API server, 16 nodes, five jobs; DEMO_KEEP=1 stays
 	@B=$(abspath $(B)) tests/e2e/demo
 mutant: ## a broken daemon that the kill test must catch: M=name of a tests/e2e/mutants/*.patch
-	@rm -rf build-mutant-$(M) && mkdir -p build-mutant-$(M)/tree
-	@cp -R Makefile VERSION queued client include proto build-mutant-$(M)/tree/
+	@rm -rf build-mutant-$(M) && mkdir -p build-mutant-$(M)/tree/build
+	@cp -pR Makefile VERSION queued client include proto build-mutant-$(M)/tree/
+	@! [ -e $(B)/obj ] || cp -pR $(B)/obj $(B)/proto $(B)/proto.stamp build-mutant-$(M)/tree/build/
 	@patch -s -d build-mutant-$(M)/tree -p1 < tests/e2e/mutants/$(M).patch
 	@+$(MORE) -C build-mutant-$(M)/tree B=build build/queued
 	@cp build-mutant-$(M)/tree/build/queued build-mutant-$(M)/queued
@@ -190,7 +191,7 @@ format-check: ## clang-format would change nothing
 lint: clang-tidy cppcheck shellcheck codespell man-lint tidy purity ## every static check
 clang-tidy: $(B)/proto.stamp
 	@printf '%s\n' $(shell find queued client -name '*.c') | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- \
-		$(subst ',,$(CPPFLAGS)) -std=c11' clang-tidy 2>&1 | { ! grep -E 'warning:|error:'; }
+		$(subst ",\",$(subst ',,$(CPPFLAGS))) -std=c11' clang-tidy 2>&1 | { ! grep -E 'warning:|error:'; }
 # uninitvar and autoVariables: it does not see through the loops of uthash, nor that a call ends before its caller
 cppcheck:
 	@cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability -j 2 \

@@ -267,6 +267,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         n = node_create(c, fact->name);
     if (n->fact && strcmp(n->fact->uid, fact->uid) != 0)
         n->expected_gpus = 0; /* another machine under this name */
+    assert(n->fact || !n->is_known);
     moved = !n->is_known || !same_labels(n->fact, fact);
     reshaped = moved || !same_taints(n->fact, fact);
     before = n->total;

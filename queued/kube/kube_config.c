@@ -131,7 +131,7 @@ static const struct yaml_node *find_named(const struct yaml_node *root, const ch
             items->items[i]->kind == YAML_MAP ? text_of(items->items[i], "name") : NULL;
         const struct yaml_node *found;
 
-        if (!have || strcmp(have, name))
+        if (!have || strcmp(have, name) != 0)
             continue;
         found = yaml_get(items->items[i], what);
         return found && found->kind == YAML_MAP ? found : NULL;
@@ -204,7 +204,7 @@ static int read_cluster(struct kube_config *c, const struct reader *r, const str
     if (text_of(m, "proxy-url"))
         return fail_at(r, yaml_get(m, "proxy-url"), "proxy-url",
                        "proxies are not supported; give a server that is reached directly");
-    if (!server || (strncmp(server, "https://", 8) && strncmp(server, "http://", 7)))
+    if (!server || (strncmp(server, "https://", 8) != 0 && strncmp(server, "http://", 7) != 0))
         return fail_at(r, m, "server", "must begin with https:// or http://");
     c->server = xstrdup(server);
     n = strlen(c->server);

@@ -348,7 +348,7 @@ static void rebuild(struct kube_http *h, int which, CURLMcode code)
     lane->multi = multi_create(lane);
     while (lost) {
         req = lost;
-        DL_DELETE(lost, req);
+        DL_DELETE(lost, req); /* NOLINT(clang-analyzer-core.NullDereference): the head has a prev */
         if (h->note)
             h->note(h->note_ctx, &req->order, &answer);
         if (req->order.done)

@@ -99,9 +99,9 @@ static void read_ready(const cJSON *conditions, struct node_fact *n)
 
     cJSON_ArrayForEach(c, conditions)
     {
-        if (strcmp(json_text(c, "type"), "Ready"))
+        if (strcmp(json_text(c, "type"), "Ready") != 0)
             continue;
-        n->is_ready = !strcmp(json_text(c, "status"), "True");
+        n->is_ready = strcmp(json_text(c, "status"), "True") == 0;
         if (!n->is_ready &&
             parse_time(json_text(c, "lastTransitionTime"), &n->not_ready_since, NULL))
             n->not_ready_since = 0;

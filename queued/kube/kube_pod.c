@@ -33,7 +33,7 @@ static void add_pair(struct str *out, const char *key, const char *value)
 static void add_pairs(struct str *out, const struct spec_pairs *pairs)
 {
     for (uint32_t i = 0; i < pairs->n; i++)
-        if (strcmp(pairs->v[i].key, MANAGED_BY)) /* ours; a key may be there once only */
+        if (strcmp(pairs->v[i].key, MANAGED_BY) != 0) /* ours; a key may be there once only */
             add_pair(out, pairs->v[i].key, pairs->v[i].value);
 }
 

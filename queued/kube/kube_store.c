@@ -147,7 +147,7 @@ static void put(struct kube_store *s, const cJSON *object, bool is_list)
         return;
     }
     e = find(s, key);
-    if (e && strcmp(e->uid, id.uid)) {
+    if (e && strcmp(e->uid, id.uid) != 0) {
         say_goodbye(s, e);
         entry_remove(s, e);
         e = NULL;
@@ -184,7 +184,7 @@ static void take_away(struct kube_store *s, const cJSON *object)
     struct entry *e = identify(object, &id, key, rv) ? find(s, key) : NULL;
 
     /* the end of an older object of the same name is told already */
-    if (!e || strcmp(e->uid, id.uid))
+    if (!e || strcmp(e->uid, id.uid) != 0)
         return;
     say_goodbye(s, e);
     entry_remove(s, e);

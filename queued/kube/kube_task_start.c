@@ -75,7 +75,7 @@ static void judge_found(struct task *t, const cJSON *object)
         refuse(t, REFUSAL_TRY_LATER, "create refused", "the object is being deleted by someone");
     else if (!task_take_uid(t, object))
         refuse(t, REFUSAL_TRY_LATER, "create refused", "the uid of the object is too long for us");
-    else if (t->pod && node[0] && strcmp(node, t->pod->node))
+    else if (t->pod && node[0] && strcmp(node, t->pod->node) != 0)
         refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
     else
         exists(t);
@@ -140,13 +140,13 @@ static void judge_bound(struct task *t, const cJSON *object)
 {
     const char *node = json_text(object, "spec.nodeName");
 
-    if (strcmp(json_text(object, "metadata.uid"), t->uid))
+    if (strcmp(json_text(object, "metadata.uid"), t->uid) != 0)
         refuse(t, REFUSAL_BIND, "bind refused", "the pod was replaced by another of its name");
     else if (json_text(object, "metadata.deletionTimestamp")[0])
         refuse(t, REFUSAL_BIND, "bind refused", "the pod is being deleted by someone");
     else if (!node[0])
         task_later(t, TASK_BIND, -1);
-    else if (strcmp(node, t->pod->node))
+    else if (strcmp(node, t->pod->node) != 0)
         refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
     else
         bound(t);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef err_set
+
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 {
     va_list ap;

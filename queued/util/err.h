@@ -27,6 +27,10 @@ struct err {
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+#ifdef __clang_analyzer__ /* which does not look into other files, must know that, too */
+#define err_set(...) (err_set(__VA_ARGS__), -1)
+#endif
+
 /* Put context before the text that is there: "load job x: <old text>". Returns -1. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
