@@ -6,6 +6,8 @@
 #include "sim.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "gang.h"
 
@@ -187,7 +189,13 @@ void sim_init(struct sim *s, uint64_t seed)
 
 void sim_fini(struct sim *s)
 {
+    void *next;
+
     shut(s, false);
+    for (; s->junk_kept; s->junk_kept = next) {
+        memcpy(&next, s->junk_kept, sizeof(next));
+        free(s->junk_kept);
+    }
     fake_store_destroy(s->store);
     client_fini(&s->client);
     world_fini(&s->world);
@@ -231,10 +239,15 @@ static void shuffle_memory(struct sim *s)
     uint32_t n = rng_below(&s->junk, 8);
 
     for (uint32_t i = 0; i < n; i++)
-        kept[i] = xmalloc(1 + rng_below(&s->junk, 600));
-    for (uint32_t i = 0; i < n; i++)
-        if (!rng_one_in(&s->junk, 64)) /* a few stay, so that the heap moves on */
+        kept[i] = xmalloc(sizeof(void *) + rng_below(&s->junk, 600));
+    for (uint32_t i = 0; i < n; i++) {
+        if (!rng_one_in(&s->junk, 64)) {
             free(kept[i]);
+            continue;
+        }
+        memcpy(kept[i], &s->junk_kept, sizeof(void *)); /* a few stay, so that the heap moves on */
+        s->junk_kept = kept[i];
+    }
 }
 
 int sim_turn(struct sim *s)

@@ -30,6 +30,7 @@ struct sim {
     bool is_verbose;
     bool is_junk; /* shuffle allocations from a seed of the process */
     struct rng junk;
+    void *junk_kept; /* blocks that stay to the end; each begins with the address of the next */
     struct rng rng;
     struct faults faults;
     struct settings settings;

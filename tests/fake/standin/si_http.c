@@ -252,8 +252,9 @@ uint64_t http_wake_delayed(struct standin *s, uint64_t now_us)
     return next_us;
 }
 
-static void add_tls(const struct options *o, struct MHD_OptionItem *items)
+static void add_tls(struct standin *s, struct MHD_OptionItem *items)
 {
+    const struct options *o = &s->options;
     const struct {
         enum MHD_OPTION option;
         const char *path;
@@ -265,6 +266,7 @@ static void add_tls(const struct options *o, struct MHD_OptionItem *items)
         size_t len = 0;
         char *text = files[i].path != NULL ? file_read(files[i].path, &len) : NULL;
         if (text != NULL) {
+            s->tls_texts[count] = text;
             items[count++] = (struct MHD_OptionItem){files[i].option, 0, text};
         } else if (files[i].path != NULL) {
             (void)fprintf(stderr, "standin: %s: %s\n", files[i].path, strerror(errno));
@@ -282,7 +284,7 @@ int http_start(struct standin *s)
     struct MHD_OptionItem tls[4] = {{MHD_OPTION_END, 0, NULL}};
     if (s->options.tls_cert != NULL) {
         flags |= MHD_USE_TLS;
-        add_tls(&s->options, tls); /* the texts live as long as the process */
+        add_tls(s, tls);
     }
     s->daemon = MHD_start_daemon(
         flags, s->options.port, NULL, NULL, on_request, s, MHD_OPTION_NOTIFY_COMPLETED,
@@ -303,6 +305,9 @@ void http_stop(struct standin *s)
     (void)http_wake_delayed(s, UINT64_MAX - 1);
     http_run(s);
     MHD_stop_daemon(s->daemon);
+    for (size_t i = 0; i < 3; i++) {
+        free(s->tls_texts[i]);
+    }
 }
 
 int http_fd(const struct standin *s)

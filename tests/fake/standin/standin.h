@@ -90,7 +90,8 @@ struct standin {
     struct options options;
     struct store store;
     struct MHD_Daemon *daemon;
-    bool has_resumed; /* a connection was resumed, which the library does not count as work */
+    char *tls_texts[3]; /* certificate, key, CA: the daemon borrows them */
+    bool has_resumed;   /* a connection was resumed, which the library does not count as work */
     struct watch *watches;
     struct request *delayed;
     struct timer *timers; /* binary heap by due time */
