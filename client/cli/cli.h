@@ -80,6 +80,7 @@ int cli_parse(const struct cli_options *options, int argc, char **argv, int *ret
 int cli_format(unsigned allowed, enum cli_format *ret);
 /* --timeout in milliseconds; 0: not given. */
 uint64_t cli_timeout_ms(void);
+/* May escape sequences go to stdout? By --color, else only on a terminal. */
 bool cli_use_color(void);
 void cli_texts_fini(struct cli_texts *t);
 /* "a=b,c=d" and repeated ones as pairs; the texts are cut in place. -1 after a message. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "util/mem.h"
 #include "util/vec.h"
 
@@ -121,13 +122,17 @@ static void print_cell(const struct table *t, size_t i, const char *text)
 void table_print(struct table *t, size_t width, bool has_header)
 {
     size_t n = t->n;
+    bool is_bold;
 
     assert(n > 0);
     measure(t, has_header);
     if (width)
         fit(t, width);
+    is_bold = has_header && cli_use_color();
+    (void)fputs(is_bold ? "\033[1m" : "", stdout);
     for (size_t i = 0; has_header && i < n; i++)
         print_cell(t, i, t->columns[i].title);
+    (void)fputs(is_bold ? "\033[0m" : "", stdout);
     for (size_t i = 0; i < t->cells.n; i++)
         print_cell(t, i % n, t->cells.v[i]);
 }

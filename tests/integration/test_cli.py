@@ -259,6 +259,11 @@ class Cli(unittest.TestCase):
         finally:
             self.good("cancel", job)
 
+    def test_titles_are_bold_where_colour_is_wanted(self):
+        self.assertTrue(self.good("nodes", "--color", "always").startswith("\033[1mNODE"))
+        for args in ([], ["--color", "auto"], ["--color", "never"]):
+            self.assertTrue(self.good("nodes", *args).startswith("NODE"), args)
+
     def test_an_empty_list_is_no_error_unless_asked_quietly(self):
         code, out, err = self.run_cli("list", "-l", "test=nobody")
         self.assertEqual((code, out), (0, ""))
