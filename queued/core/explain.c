@@ -16,12 +16,6 @@ static const char *const codes[] = {
 #undef EXPLAIN
 };
 
-const char *const *explain_codes(unsigned *ret_n)
-{
-    *ret_n = ARRAY_LEN(codes);
-    return codes;
-}
-
 static void say(struct explain *x, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

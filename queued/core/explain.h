@@ -36,7 +36,5 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
 /* Does the cluster have hardware, healthy or not, that could ever take this demand? If not,
  * text says what is missing. */
 bool explain_hardware(const struct state *s, struct demand *d, char *text, size_t size);
-/* All codes, for documents and tests. */
-const char *const *explain_codes(unsigned *ret_n);
 
 #endif

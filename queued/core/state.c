@@ -281,47 +281,6 @@ size_t state_jobs_after(const struct state *s, struct job_id after)
     return lo;
 }
 
-static bool matches(const struct job *j, const char *ns, const char *what, bool exact)
-{
-    char id[JOB_ID_TEXT + 1];
-    size_t len = strlen(what);
-
-    if (ns && strcmp(ns, j->ns) != 0)
-        return false;
-    (void)job_id_format(id, j->id);
-    if (exact)
-        return strcmp(j->name, what) == 0 || strcmp(id, what) == 0;
-    return strncmp(j->name, what, len) == 0 || strncmp(id, what, len) == 0;
-}
-
-int state_find_job(const struct state *s, const char *ns, const char *what, struct job **ret,
-                   struct err *err)
-{
-    struct job *found = NULL, *second = NULL;
-
-    if (!*what)
-        return err_set(err, ERR_INVALID, "name a job by its name, id or a unique prefix");
-    for (int exact = 1; exact >= 0 && !found; exact--) {
-        for (size_t i = s->by_id.n; i-- > 0;) {
-            if (!matches(s->by_id.v[i], ns, what, exact))
-                continue;
-            if (found) {
-                second = s->by_id.v[i];
-                break;
-            }
-            found = s->by_id.v[i];
-        }
-    }
-    if (!found)
-        return err_set(err, ERR_NOT_FOUND, "no job '%.63s'; 'queuectl list -A' shows all", what);
-    if (second)
-        return err_set(err, ERR_INVALID,
-                       "'%.63s' is not unique: %s/%s, %s/%s ...; write more of it", what, found->ns,
-                       found->name, second->ns, second->name);
-    *ret = found;
-    return 0;
-}
-
 const struct submit_key *state_key(const struct state *s, const char *tenant, const char *key)
 {
     char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];

@@ -134,10 +134,6 @@ void state_load_answer(struct state *s, const struct answer *a);
 
 /* Reading. */
 struct job *state_job(const struct state *s, struct job_id id); /* NULL: no such */
-/* By name, id or unique prefix of a name or id, in namespace ns or in all (NULL).
- * -1 NOT_FOUND, or INVALID when several match (the text names some). */
-int state_find_job(const struct state *s, const char *ns, const char *what, struct job **ret,
-                   struct err *err);
 /* First position in by_id with an id above after. */
 size_t state_jobs_after(const struct state *s, struct job_id after);
 const struct submit_key *state_key(const struct state *s, const char *tenant, const char *key);

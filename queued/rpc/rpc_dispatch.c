@@ -31,13 +31,6 @@ static const struct rpc_method_row *row_of(unsigned method)
     return NULL;
 }
 
-const char *rpc_method_name(unsigned method)
-{
-    const struct rpc_method_row *row = row_of(method);
-
-    return row ? row->name : "unknown";
-}
-
 int rpc_dispatch(struct rpc_call *c, struct err *err)
 {
     const struct rpc_method_row *row = row_of(c->req->method);

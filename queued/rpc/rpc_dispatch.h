@@ -13,8 +13,6 @@ struct rpc_method_row {
 };
 
 const struct rpc_method_row *rpc_methods(unsigned *ret_n);
-/* "submit" ...; "unknown" for a number that is none. */
-const char *rpc_method_name(unsigned method);
 /* Check the role and run the handler; returns what that does. */
 int rpc_dispatch(struct rpc_call *c, struct err *err);
 

@@ -15,12 +15,6 @@ void fake_clock_advance(struct fake_clock *c, usec_t by)
     c->now += by;
 }
 
-void fake_clock_advance_to(struct fake_clock *c, usec_t to)
-{
-    if (to > c->now)
-        c->now = to;
-}
-
 static usec_t now(void *ctx)
 {
     const struct fake_clock *c = ctx;

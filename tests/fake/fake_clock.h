@@ -13,8 +13,6 @@ struct fake_clock {
 void fake_clock_init(struct fake_clock *c);
 /* by: not negative, as the real clock never goes back within one process. */
 void fake_clock_advance(struct fake_clock *c, usec_t by);
-/* Move to `to` unless that is in the past. */
-void fake_clock_advance_to(struct fake_clock *c, usec_t to);
 struct clock_port fake_clock_port(struct fake_clock *c);
 
 #endif

@@ -135,12 +135,6 @@ static struct rec *remove_pod(struct standin *s, struct rec *rec, const struct d
     return rec;
 }
 
-void delete_pod(struct standin *s, struct rec *rec, double grace_s)
-{
-    struct delete_options o = {.grace_s = grace_s < 0 ? NAN : grace_s};
-    (void)remove_pod(s, rec, &o); /* the version is not needed */
-}
-
 static void reply_gone(struct request *req, const struct rec *rec)
 {
     reply_plain(req, 200, "");

@@ -9,7 +9,5 @@
 void delete_serve(struct standin *s, struct request *req);
 /* Serve the eviction subresource (budgets are not looked at). */
 void delete_evict(struct standin *s, struct request *req);
-/* Remove a pod as a user's delete with this grace would; seconds < 0 = the pod's own. */
-void delete_pod(struct standin *s, struct rec *rec, double grace_s);
 
 #endif

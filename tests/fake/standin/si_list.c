@@ -308,19 +308,3 @@ void list_serve(struct standin *s, struct request *req)
     free(q.after);
     selector_fini(&selector);
 }
-
-void list_reply_recs(struct standin *s, struct request *req, struct rec *const *recs, size_t count)
-{
-    struct strbuf items = {0};
-    for (size_t i = 0; i < count; i++) {
-        add_item(&items, recs[i]);
-    }
-    reply_plain(req, 200, "");
-    req->reply.type = NULL;
-    open_list(&req->reply.body, req);
-    strbuf_printf(&req->reply.body, "\"resourceVersion\":\"%" PRIu64 "\"},\"items\":[",
-                  s->store.rv);
-    strbuf_add(&req->reply.body, items.data != NULL ? items.data : "", items.len);
-    strbuf_puts(&req->reply.body, "]}\n");
-    strbuf_fini(&items);
-}

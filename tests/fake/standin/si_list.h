@@ -15,7 +15,5 @@ bool list_read_rv(struct request *req, uint64_t *ret_rv);
 void list_reply_too_large(struct standin *s, struct request *req, uint64_t rv);
 /* The same as Status, for the ERROR event of a watch. */
 void list_print_too_large(struct strbuf *b, uint64_t rv, uint64_t current);
-/* A list document at the current resourceVersion with these versions. */
-void list_reply_recs(struct standin *s, struct request *req, struct rec *const *recs, size_t count);
 
 #endif

@@ -80,11 +80,6 @@ static size_t lower_bound(struct rec *const *items, size_t count, const char *ke
     return low;
 }
 
-size_t store_lower_bound(const struct store *s, enum res_id res, const char *key)
-{
-    return lower_bound(s->tables[res].items, s->tables[res].count, key);
-}
-
 struct rec *store_find(const struct store *s, enum res_id res, const char *ns, const char *name)
 {
     char key[1024];

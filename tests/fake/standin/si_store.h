@@ -118,8 +118,6 @@ void store_fini(struct store *s);
 
 /* The current version, borrowed until the next write; NULL when there is none. */
 struct rec *store_find(const struct store *s, enum res_id res, const char *ns, const char *name);
-/* Index of the first item of the table with key >= key. */
-size_t store_lower_bound(const struct store *s, enum res_id res, const char *key);
 
 /* Store json (takes it) as the new version of its object and tell on_change. metadata must hold
  * name and uid. Returns the version, borrowed. */
