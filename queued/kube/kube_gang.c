@@ -193,7 +193,7 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
     g->has_orders = true;
     if (r && r->gang.attempt == gang->attempt) {
         for (uint32_t i = 0; i < r->gang.n_pods; i++)
-            if (r->tasks[i].step == TASK_BOUND)
+            if (r->tasks[i].step == TASK_BOUND && !gang->pods[i].has_ended)
                 task_tell_bound(&r->tasks[i]);
         return;
     }
@@ -204,7 +204,9 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
     r->service.step = gang->has_service ? TASK_CREATE : TASK_NONE;
     for (uint32_t i = 0; i < gang->n_pods; i++) {
         /* a pod that is there asks for nothing until all are; it must not hold up the others */
-        if (r->tasks[i].uid[0])
+        if (gang->pods[i].has_ended)
+            task_set(&r->tasks[i], TASK_BOUND, INT64_MAX);
+        else if (r->tasks[i].uid[0])
             task_set(&r->tasks[i], TASK_EXISTS, INT64_MAX);
         else
             r->tasks[i].step = TASK_CREATE;

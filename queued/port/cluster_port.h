@@ -21,6 +21,7 @@ struct gang_pod {
     uint32_t role, index, rank;
     char node[NODE_NAME_MAX + 1];
     char uid[UID_MAX + 1]; /* "" unknown */
+    bool has_ended;        /* start: there for its name only; it is not made again */
 };
 
 struct gang {

@@ -170,7 +170,8 @@ static void gang_start(void *ctx, const struct gang *g)
 
     assert(g->spec);
     for (uint32_t i = 0; i < g->n_pods; i++)
-        add_pod(fc, t, g, i);
+        if (!g->pods[i].has_ended)
+            add_pod(fc, t, g, i);
 }
 
 static void gang_stop(void *ctx, const struct gang *g)

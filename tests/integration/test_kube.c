@@ -334,6 +334,23 @@ static void a_stray_pod_goes_only_with_its_own_uid(void **state)
     world_destroy(w);
 }
 
+/* Its pod was cleaned up: the others start, and it does not run a second time. */
+static void a_member_that_has_ended_is_not_made_again(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(650, NULL);
+
+    (void)state;
+    t->pods[1].has_ended = true;
+    start(w, t);
+    world_until(w, w->is_bound[0] && w->is_bound[2] && w->is_bound[PODS - 1]);
+    world_run(w, 300 * USEC_PER_MSEC);
+    assert_false(w->is_bound[1]);
+    assert_int_equal(stat_of(w, "objects.pods"), PODS - 1);
+    team_destroy(t);
+    world_destroy(w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +361,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_stop_overtakes_a_start_at_any_moment),
         cmocka_unit_test(a_start_carries_on_after_a_restart),
         cmocka_unit_test(whichever_pods_were_made_before_a_restart_all_are_bound),
+        cmocka_unit_test(a_member_that_has_ended_is_not_made_again),
         cmocka_unit_test(refusals_are_of_the_kind_that_the_answer_means),
         cmocka_unit_test(a_missing_namespace_is_tried_later),
         cmocka_unit_test(a_pod_of_someone_else_under_our_name_is_left_alone),
