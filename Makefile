@@ -71,8 +71,7 @@ $(B)/proto.stamp: $(wildcard proto/*.proto)
 	@mkdir -p $(B)/proto
 	$(Q)$(PROTOC_C) --proto_path=proto --c_out=$(B)/proto $(notdir $^)
 	@touch $@
-$(patsubst proto/%.proto,$(B)/proto/%.pb-c.h,$(wildcard proto/*.proto)): $(B)/proto.stamp
-	@:
+$(patsubst proto/%.proto,$(B)/proto/%.pb-c.h,$(wildcard proto/*.proto)): $(B)/proto.stamp ;
 
 $(B)/libutil.a: $(UTIL_OBJS)
 $(B)/libcore.a: $(CORE_OBJS)
@@ -234,7 +233,6 @@ uninstall: ## what install put there
 dist: ## source archive of the last commit
 	@mkdir -p $(B) && git archive --prefix=queued-$(VERSION)/ -o $(B)/queued-$(VERSION).tar.gz HEAD
 	@echo $(B)/queued-$(VERSION).tar.gz
-
 deps: ## install the Debian packages that are missing (as root)
 	@missing=; for p in $(DEBIAN_PACKAGES); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' \
 		|| missing="$$missing $$p"; done; \
