@@ -327,6 +327,7 @@ static void take(struct cluster *c, struct node *n, const struct resources *asks
     count_out(c, n);
     resources_add(&n->used, asks);
     count_in(c, n);
+    c->taken_any++;
 }
 
 static void give(struct cluster *c, struct node *n, const struct resources *asks)

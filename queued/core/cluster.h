@@ -39,6 +39,8 @@ struct cluster {
     uint64_t freed_gen[MODELS_MAX + 1]; /* something became free on a node of this model
                                            ([MODELS_MAX]: on one without) */
     uint64_t freed_any;                 /* the same, of any node */
+    uint64_t
+        taken_any; /* something was taken: a greedy choice of several roles may turn out well */
     struct constraint *constraints;
 };
 

@@ -81,11 +81,14 @@ static uint64_t released_sum(const struct state *s, uint32_t tenant_ix)
     return sum;
 }
 
-/* Sum over the models that the gang may use; of all models when a role has no GPUs or any model. */
+/* Sum over the models that the gang may use; of all models when a role has no GPUs or any model.
+ * Several roles are placed greedily, so that even what others take may make room for them. */
 static uint64_t freed_sum(const struct state *s, const struct demand *d)
 {
     uint64_t sum = 0;
 
+    if (d->n_roles > 1)
+        return s->cluster.freed_any + s->cluster.taken_any;
     for (uint32_t r = 0; r < d->n_roles; r++) {
         const struct demand_role *role = &d->roles[r];
 
