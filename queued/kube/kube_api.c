@@ -9,28 +9,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/kube_json.h"
+#include "kube/kube_fields.h"
+#include "kube/kube_proto.h"
 #include "util/mem.h"
 #include "util/str.h"
 
+static void open_status(struct arena *scratch, const char *p, size_t len, struct status_fields *ret)
+{
+    char kind[PROTO_KIND_MAX + 1];
+    struct proto_span status;
+
+    if (proto_open(p, len, kind, &status) && !strcmp(kind, "Status"))
+        (void)status_fields_proto(scratch, status.p, status.len, ret); /* damaged: says nothing */
+}
+
 void api_read_status(const char *text, size_t len, struct api_status *ret)
 {
-    cJSON *o = text[0] == '{' ? cJSON_ParseWithLength(text, len) : NULL;
-    const cJSON *causes = json_path(o, "details.causes");
-    int retry_after = json_int(o, "details.retryAfterSeconds", -1);
+    struct arena scratch = {0};
+    struct status_fields f = {.reason = "", .kind = "", .cause = "", .message = ""};
+    cJSON *o = NULL;
 
+    if (proto_is_envelope(text, len)) {
+        open_status(&scratch, text, len, &f);
+    } else if (len && text[0] == '{') {
+        o = cJSON_ParseWithLength(text, len);
+        status_fields_json(o, &f);
+    }
     /* cut texts still say enough */
-    (void)str_copy(ret->reason, sizeof(ret->reason), json_text(o, "reason"));
-    (void)str_copy(ret->kind, sizeof(ret->kind), json_text(o, "details.kind"));
-    (void)str_copy(ret->cause, sizeof(ret->cause),
-                   json_text(cJSON_GetArrayItem(causes, 0), "reason"));
-    if (json_text(o, "message")[0])
-        (void)str_copy(ret->message, sizeof(ret->message), json_text(o, "message"));
+    (void)str_copy(ret->reason, sizeof(ret->reason), f.reason);
+    (void)str_copy(ret->kind, sizeof(ret->kind), f.kind);
+    (void)str_copy(ret->cause, sizeof(ret->cause), f.cause);
+    if (f.message[0])
+        (void)str_copy(ret->message, sizeof(ret->message), f.message);
     if (!ret->code)
-        ret->code = json_int(o, "code", 0);
-    if (ret->retry_after_us < 0 && retry_after > 0)
-        ret->retry_after_us = (usec_t)retry_after * USEC_PER_SEC;
+        ret->code = f.code;
+    if (ret->retry_after_us < 0 && f.retry_after_s > 0)
+        ret->retry_after_us = (usec_t)f.retry_after_s * USEC_PER_SEC;
     cJSON_Delete(o);
+    arena_fini(&scratch);
 }
 
 /* The first line of a body that is no Status: flow control and proxies write plain text. */
@@ -38,7 +54,7 @@ static void take_first_line(const struct http_answer *a, struct api_status *s)
 {
     size_t n = strcspn(a->body, "\r\n");
 
-    if (a->body[0] && a->body[0] != '{' && a->body[0] != '<')
+    if (a->body[0] && a->body[0] != '{' && a->body[0] != '<' && !proto_is_envelope(a->body, a->len))
         (void)snprintf(s->message, sizeof(s->message), "%.*s", n > 200 ? 200 : (int)n, a->body);
     else
         (void)snprintf(s->message, sizeof(s->message), "HTTP status %d", s->code);

@@ -28,7 +28,8 @@ struct api_status {
 };
 
 enum api_verdict api_classify(const struct http_answer *answer, struct api_status *ret);
-/* The Status object in text; fields that are missing stay as they are in ret. */
+/* The Status object in text, JSON or protobuf with its envelope; anything else is none. What is
+ * missing of message, code and retry_after_us stays as it is in ret. */
 void api_read_status(const char *text, size_t len, struct api_status *ret);
 /* Does the API server itself say that the object is not there? A proxy's 404 does not count. */
 bool api_is_not_found(const struct api_status *status);

@@ -89,14 +89,18 @@ struct kube_easy *kube_easy_create(const struct kube_config *c,
     return s;
 }
 
-static void set_headers(struct kube_easy *s, const struct kube_config *c, uint64_t credentials)
+static void set_headers(struct kube_easy *s, const struct kube_config *c, uint64_t credentials,
+                        const char *accept)
 {
-    const char *fixed[] = {"Accept: application/json", "Content-Type: application/json", "Expect:"};
+    const char *fixed[] = {"Content-Type: application/json", "Expect:"};
+    char *accepts;
 
-    if (s->headers && s->credentials == credentials)
+    if (s->headers && s->credentials == credentials && !strcmp(s->accept, accept))
         return;
     curl_slist_free_all(s->headers);
-    s->headers = NULL;
+    accepts = xasprintf("Accept: %s", accept);
+    s->headers = curl_slist_append(NULL, accepts);
+    free(accepts);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         s->headers = curl_slist_append(s->headers, fixed[i]);
     if (c->token) {
@@ -106,6 +110,7 @@ static void set_headers(struct kube_easy *s, const struct kube_config *c, uint64
         free(line);
     }
     s->credentials = credentials;
+    s->accept = accept;
     curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
 }
 
@@ -115,7 +120,7 @@ void kube_easy_aim(struct kube_easy *s, const struct kube_config *c, uint64_t cr
     char *url = xasprintf("%s%s", c->server, o->path);
     bool is_get = !strcmp(o->method, "GET");
 
-    set_headers(s, c, credentials);
+    set_headers(s, c, credentials, o->accept);
     s->trouble[0] = '\0';
     curl_easy_setopt(s->easy, CURLOPT_URL, url);
     free(url);

@@ -14,15 +14,17 @@ struct kube_easy {
     struct curl_slist *headers;
     struct curl_slist *connect_to;
     uint64_t credentials;   /* generation that headers were made for */
+    const char *accept;     /* likewise */
     struct kube_easy *next; /* of the idle ones */
     char trouble[CURL_ERROR_SIZE];
 };
 
 struct kube_easy_order {
     const char *method, *path;
-    const char *body;  /* borrowed until the transfer has ended; NULL none */
-    usec_t timeout_us; /* 0 none */
-    void *ctx;         /* of the data function, and CURLINFO_PRIVATE */
+    const char *accept; /* a constant */
+    const char *body;   /* borrowed until the transfer has ended; NULL none */
+    usec_t timeout_us;  /* 0 none */
+    void *ctx;          /* of the data function, and CURLINFO_PRIVATE */
 };
 
 /* config is borrowed: its certificates are not copied. */

@@ -35,6 +35,7 @@ struct http_request {
     int lane;
     struct str answer;
     bool is_too_large, is_broken_off;
+    bool has_begun, is_collected; /* a body with status 200 */
 };
 
 struct lane {
@@ -134,6 +135,19 @@ static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
     return 0;
 }
 
+/* Does data() take the body? */
+static bool is_streamed(struct http_request *req)
+{
+    char *type = NULL;
+
+    if (req->has_begun || !req->order.begin)
+        return !req->is_collected;
+    (void)curl_easy_getinfo(req->slot->easy, CURLINFO_CONTENT_TYPE, &type); /* NULL: none came */
+    req->has_begun = true;
+    req->is_collected = !req->order.begin(req->order.ctx, type ? type : "");
+    return !req->is_collected;
+}
+
 static size_t on_data(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_request *req = ctx;
@@ -143,13 +157,14 @@ static size_t on_data(char *p, size_t size, size_t n, void *ctx)
 
     if (req->order.data) {
         (void)curl_easy_getinfo(req->slot->easy, CURLINFO_RESPONSE_CODE, &status);
-        if (status == 200) {
+        if (status == 200 && is_streamed(req)) {
             if (req->order.data(req->order.ctx, p, len))
                 return len;
             req->is_broken_off = true;
             return 0;
         }
-        max = ERROR_BODY_MAX;
+        if (status != 200)
+            max = ERROR_BODY_MAX;
     }
     if (req->answer.len + len > max) {
         req->is_too_large = true;
@@ -373,6 +388,7 @@ static void launch(struct kube_http *h, struct http_request *req, int lane)
                   &(struct kube_easy_order){
                       .method = req->order.method,
                       .path = req->order.path,
+                      .accept = req->order.accept ? req->order.accept : "application/json",
                       .body = req->order.body,
                       .timeout_us = req->order.kind == HTTP_WATCH ? 0 : req->order.timeout_us,
                       .ctx = req});

@@ -39,10 +39,14 @@ struct http_answer {
 struct http_order {
     enum http_class kind;
     const char *method;
-    const char *path;  /* from the first slash, with the query; copied */
-    const char *body;  /* JSON, copied; NULL none */
-    size_t body_max;   /* of the answer; 0: HTTP_OBJECT_MAX */
-    usec_t timeout_us; /* 0: 45 s; watches have none */
+    const char *path;   /* from the first slash, with the query; copied */
+    const char *body;   /* JSON, copied; NULL none */
+    size_t body_max;    /* of the answer; 0: HTTP_OBJECT_MAX */
+    usec_t timeout_us;  /* 0: 45 s; watches have none */
+    const char *accept; /* a constant, not copied; NULL: JSON */
+    /* Before the first piece of a body with status 200: its Content-Type ("" none). true: data()
+     * takes it, false: it is collected. NULL: as if true. */
+    bool (*begin)(void *ctx, const char *content_type);
     /* Pieces of a body with status 200, as they come; false breaks the transfer off. NULL: collect.
      */
     bool (*data)(void *ctx, const char *p, size_t len);

@@ -3,20 +3,19 @@
 #ifndef QUEUED_KUBE_KUBE_NODE_H
 #define QUEUED_KUBE_KUBE_NODE_H
 
-#include <cjson/cJSON.h>
-
 #include "core/event.h"
+#include "kube/kube_fields.h"
 
 enum { OBJECT_AMOUNTS_MAX = 64 };
 
 /* NULL: no name or uid, or longer than limits.h allows. Amounts that cannot be read are left out.
  * The caller frees it with node_fact_destroy(). */
-struct node_fact *kube_node_fact(const cJSON *node);
+struct node_fact *kube_node_fact(const struct object_fields *node);
 
-/* Amounts of a map {"cpu": "4", ...} into ret[0..OBJECT_AMOUNTS_MAX), in the units of
+/* Amounts of a map "cpu" to "4" and so on into ret[0..OBJECT_AMOUNTS_MAX), in the units of
  * core/resource.h; returns how many. */
-uint32_t kube_amounts(const cJSON *map, struct resource_amount *ret);
+uint32_t kube_amounts(const struct field_pairs *map, struct resource_amount *ret);
 /* One quantity in the unit of its dimension; -1 when it cannot be read. */
-int64_t kube_amount(const char *name, const cJSON *quantity);
+int64_t kube_amount(const char *name, const char *quantity);
 
 #endif

@@ -5,9 +5,8 @@
 #ifndef QUEUED_KUBE_KUBE_POD_H
 #define QUEUED_KUBE_KUBE_POD_H
 
-#include <cjson/cJSON.h>
-
 #include "core/event.h"
+#include "kube/kube_fields.h"
 #include "port/cluster_port.h"
 #include "util/str.h"
 
@@ -17,9 +16,10 @@ enum { POD_JSON_NAME = POD_NAME_MAX + 16 };
 
 /* NULL: no name, namespace or uid, or longer than limits.h allows. Requests are those of the
  * containers (the pod slot itself is not among them). Freed with pod_fact_destroy(). */
-struct pod_fact *kube_pod_fact(const cJSON *pod);
+struct pod_fact *kube_pod_fact(const struct object_fields *pod);
 /* Whose pod it is, by our labels; false: nobody's, the outputs are then 0. */
-bool kube_pod_owner(const cJSON *pod, struct job_id *ret_job, uint32_t *ret_attempt);
+bool kube_pod_owner(const struct field_pairs *labels, struct job_id *ret_job,
+                    uint32_t *ret_attempt);
 
 /* <job>-<role>-<index>-<attempt>. Returns buf. */
 const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p);

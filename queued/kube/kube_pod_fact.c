@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kube_pod_fact.c - a Pod object of the API server as a fact of the core.
+/* kube_pod_fact.c - what the fields of a pod mean: its fact for the core.
  *
  * The effective request is what the kubelet and kube-scheduler count: the larger of the
  * containers with all sidecars, and the largest init step with the sidecars started before it,
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/kube_json.h"
 #include "kube/kube_node.h"
 #include "kube/kube_pod.h"
 #include "util/mem.h"
+#include "util/str.h"
 
 struct amounts {
     uint32_t n;
@@ -56,12 +56,12 @@ static void amounts_max(struct amounts *a, const struct amounts *b)
 }
 
 /* Requests of one container; a limit without a request is a request. */
-static void container_amounts(const cJSON *container, struct amounts *ret)
+static void container_amounts(const struct container_fields *container, struct amounts *ret)
 {
     struct amounts limits;
 
-    ret->n = kube_amounts(json_path(container, "resources.requests"), ret->v);
-    limits.n = kube_amounts(json_path(container, "resources.limits"), limits.v);
+    ret->n = kube_amounts(&container->requests, ret->v);
+    limits.n = kube_amounts(&container->limits, limits.v);
     for (uint32_t i = 0; i < limits.n; i++) {
         uint32_t before = ret->n;
         struct resource_amount *to = amount_of(ret, limits.v[i].name);
@@ -71,36 +71,35 @@ static void container_amounts(const cJSON *container, struct amounts *ret)
     }
 }
 
-static void effective_request(const cJSON *spec, struct amounts *total)
+static void effective_request(const struct pod_fields *pod, struct amounts *total)
 {
     struct amounts sidecars = {0}, init = {0}, one, whole;
-    const cJSON *c;
 
-    cJSON_ArrayForEach(c, json_get(spec, "initContainers"))
-    {
+    for (uint32_t i = 0; i < pod->init_containers.n; i++) {
+        const struct container_fields *c = &pod->init_containers.v[i];
+
         container_amounts(c, &one);
-        if (!strcmp(json_text(c, "restartPolicy"), "Always")) {
+        if (!strcmp(c->restart_policy, "Always")) {
             amounts_add(&sidecars, &one);
             continue;
         }
         amounts_add(&one, &sidecars);
         amounts_max(&init, &one);
     }
-    cJSON_ArrayForEach(c, json_get(spec, "containers"))
-    {
-        container_amounts(c, &one);
+    for (uint32_t i = 0; i < pod->containers.n; i++) {
+        container_amounts(&pod->containers.v[i], &one);
         amounts_add(total, &one);
     }
     amounts_add(total, &sidecars);
     amounts_max(total, &init);
-    whole.n = kube_amounts(json_path(spec, "resources.requests"), whole.v);
+    whole.n = kube_amounts(&pod->requests, whole.v);
     for (uint32_t i = 0; i < whole.n; i++) {
         struct resource_amount *to = amount_of(total, whole.v[i].name);
 
         if (to)
             to->amount = whole.v[i].amount;
     }
-    whole.n = kube_amounts(json_get(spec, "overhead"), whole.v);
+    whole.n = kube_amounts(&pod->overhead, whole.v);
     amounts_add(total, &whole);
 }
 
@@ -122,51 +121,45 @@ static enum pod_phase read_phase(const char *word)
 }
 
 /* Status of the first container of the spec, whatever the order of the statuses. */
-static const cJSON *first_status(const cJSON *pod)
+static struct container_status_fields first_status(const struct pod_fields *pod)
 {
-    const cJSON *containers = json_path(pod, "spec.containers");
-    const char *name = json_text(cJSON_GetArrayItem(containers, 0), "name");
-    const cJSON *s;
+    const char *name = pod->containers.n ? pod->containers.v[0].name : "";
 
-    cJSON_ArrayForEach(s, json_path(pod, "status.containerStatuses"))
-    {
-        if (!strcmp(json_text(s, "name"), name))
-            return s;
-    }
-    return NULL;
+    for (uint32_t i = 0; i < pod->n_statuses; i++)
+        if (!strcmp(pod->statuses[i].name, name))
+            return pod->statuses[i];
+    return (struct container_status_fields){
+        .name = "", .ended_reason = "", .waiting_reason = "", .exit_code = -1};
 }
 
-static void read_end(const cJSON *pod, struct pod_fact *p)
+static void take_end(const struct pod_fields *pod, struct pod_fact *p)
 {
-    const cJSON *status = first_status(pod);
-    int code = json_int(status, "state.terminated.exitCode", -1);
-    const char *reason = json_text(pod, "status.reason");
+    const struct container_status_fields status = first_status(pod);
+    const char *reason = pod->reason;
 
-    p->exit_code = code >= 0 && code <= INT16_MAX ? (int16_t)code : -1;
+    p->exit_code =
+        status.exit_code >= 0 && status.exit_code <= INT16_MAX ? (int16_t)status.exit_code : -1;
     if (!reason[0])
-        reason = json_text(status, "state.terminated.reason");
+        reason = status.ended_reason;
     if (!reason[0])
-        reason = json_text(status, "state.waiting.reason");
+        reason = status.waiting_reason;
     (void)str_copy(p->reason, sizeof(p->reason), reason); /* a cut reason still tells */
 }
 
-static bool read_ready(const cJSON *pod)
+static bool is_ready(const struct conditions *all)
 {
-    const cJSON *c;
-
-    cJSON_ArrayForEach(c, json_path(pod, "status.conditions"))
-    {
-        if (!strcmp(json_text(c, "type"), "Ready"))
-            return !strcmp(json_text(c, "status"), "True");
-    }
+    for (uint32_t i = 0; i < all->n; i++)
+        if (!strcmp(all->v[i].type, "Ready"))
+            return !strcmp(all->v[i].status, "True");
     return false;
 }
 
-static const char *our_label(const cJSON *pod, const char *name)
+static const char *our_label(const struct field_pairs *labels, const char *name)
 {
-    const cJSON *l = json_get(json_path(pod, "metadata.labels"), name);
-
-    return cJSON_IsString(l) ? l->valuestring : "";
+    for (uint32_t i = 0; i < labels->n; i++)
+        if (!strcmp(labels->v[i].key, name))
+            return labels->v[i].value;
+    return "";
 }
 
 static bool read_number(const char *text, uint32_t *ret)
@@ -179,45 +172,48 @@ static bool read_number(const char *text, uint32_t *ret)
     return true;
 }
 
-bool kube_pod_owner(const cJSON *pod, struct job_id *ret_job, uint32_t *ret_attempt)
+bool kube_pod_owner(const struct field_pairs *labels, struct job_id *ret_job, uint32_t *ret_attempt)
 {
     struct job_id job = {0};
     uint32_t attempt = 0;
-    bool ok = !job_id_parse(our_label(pod, LABEL_PREFIX "job-id"), &job) &&
-              read_number(our_label(pod, LABEL_PREFIX "attempt"), &attempt);
+    bool ok = !job_id_parse(our_label(labels, LABEL_PREFIX "job-id"), &job) &&
+              read_number(our_label(labels, LABEL_PREFIX "attempt"), &attempt);
 
     *ret_job = ok ? job : (struct job_id){0};
     *ret_attempt = ok ? attempt : 0;
     return ok && job.v;
 }
 
-static void read_owner(const cJSON *pod, struct pod_fact *p)
+static void take_owner(const struct field_pairs *labels, struct pod_fact *p)
 {
-    const char *role = our_label(pod, LABEL_PREFIX "role");
+    const char *role = our_label(labels, LABEL_PREFIX "role");
 
-    if (!kube_pod_owner(pod, &p->job, &p->attempt) || !str_copy(p->role, sizeof(p->role), role) ||
-        !role[0] || !read_number(our_label(pod, LABEL_PREFIX "index"), &p->index))
+    if (!kube_pod_owner(labels, &p->job, &p->attempt) ||
+        !str_copy(p->role, sizeof(p->role), role) || !role[0] ||
+        !read_number(our_label(labels, LABEL_PREFIX "index"), &p->index))
         p->job = (struct job_id){0};
 }
 
-struct pod_fact *kube_pod_fact(const cJSON *pod)
+struct pod_fact *kube_pod_fact(const struct object_fields *pod)
 {
+    const struct meta_fields *meta = &pod->meta;
+    const struct pod_fields *f = &pod->u.pod;
     struct pod_fact *p = xcalloc(1, sizeof(*p));
     struct amounts total = {0};
 
-    if (!str_copy(p->name, sizeof(p->name), json_text(pod, "metadata.name")) || !p->name[0] ||
-        !str_copy(p->ns, sizeof(p->ns), json_text(pod, "metadata.namespace")) || !p->ns[0] ||
-        !str_copy(p->uid, sizeof(p->uid), json_text(pod, "metadata.uid")) || !p->uid[0] ||
-        !str_copy(p->node, sizeof(p->node), json_text(pod, "spec.nodeName"))) {
+    if (!str_copy(p->name, sizeof(p->name), meta->name) || !p->name[0] ||
+        !str_copy(p->ns, sizeof(p->ns), meta->ns) || !p->ns[0] ||
+        !str_copy(p->uid, sizeof(p->uid), meta->uid) || !p->uid[0] ||
+        !str_copy(p->node, sizeof(p->node), f->node)) {
         free(p);
         return NULL;
     }
-    p->phase = read_phase(json_text(pod, "status.phase"));
-    p->is_deleting = json_text(pod, "metadata.deletionTimestamp")[0] != '\0';
-    p->is_ready = read_ready(pod);
-    read_end(pod, p);
-    read_owner(pod, p);
-    effective_request(json_get(pod, "spec"), &total);
+    p->phase = read_phase(f->phase);
+    p->is_deleting = meta->is_deleting;
+    p->is_ready = is_ready(&f->conditions);
+    take_end(f, p);
+    take_owner(&meta->labels, p);
+    effective_request(f, &total);
     p->n_requests = total.n;
     if (total.n)
         p->requests = xmemdup(total.v, total.n * sizeof(total.v[0]));

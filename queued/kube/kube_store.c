@@ -15,10 +15,12 @@
 
 #include "kube/kube_node.h"
 #include "kube/kube_pod.h"
+#include "kube/kube_proto.h"
 #include "util/log.h"
 #include "util/mem.h"
 
-enum { ODD_TOLD_MAX = 10 };
+/* An object of ordinary size is decoded without asking for memory. */
+enum { ODD_TOLD_MAX = 10, SCRATCH_BYTES = 64 * 1024 };
 
 struct entry {
     UT_hash_handle hh;
@@ -42,8 +44,9 @@ struct kube_store {
     struct entry *entries; /* by key */
     struct entry *facts;
     struct goodbye *goodbyes;
-    uint64_t list;  /* number of the list that comes now or came last */
-    unsigned n_odd; /* objects that cannot be used, since that list began */
+    uint64_t list;        /* number of the list that comes now or came last */
+    struct arena scratch; /* of the object that is being decoded */
+    unsigned n_odd;       /* objects that cannot be used, since that list began */
     void *told_ctx;
     void (*told)(void *ctx, const struct store_gone *gone);
 };
@@ -88,17 +91,16 @@ static void entry_remove(struct kube_store *s, struct entry *e)
 }
 
 /* Key and identity of an object; false: too long or missing. */
-static bool identify(const cJSON *object, struct store_gone *ret, char key[STORE_KEY_MAX + 1],
-                     char rv[RV_MAX + 1])
+static bool identify(const struct meta_fields *meta, struct store_gone *ret,
+                     char key[STORE_KEY_MAX + 1], char rv[RV_MAX + 1])
 {
     struct store_gone g = {0};
 
-    if (!str_copy(g.ns, sizeof(g.ns), json_text(object, "metadata.namespace")) ||
-        !str_copy(g.name, sizeof(g.name), json_text(object, "metadata.name")) || !g.name[0] ||
-        !str_copy(g.uid, sizeof(g.uid), json_text(object, "metadata.uid")) || !g.uid[0] ||
-        !str_copy(rv, RV_MAX + 1, json_text(object, "metadata.resourceVersion")) || !rv[0])
+    if (!str_copy(g.ns, sizeof(g.ns), meta->ns) || !str_copy(g.name, sizeof(g.name), meta->name) ||
+        !g.name[0] || !str_copy(g.uid, sizeof(g.uid), meta->uid) || !g.uid[0] ||
+        !str_copy(rv, RV_MAX + 1, meta->rv) || !rv[0])
         return false;
-    (void)kube_pod_owner(object, &g.job, &g.attempt);
+    (void)kube_pod_owner(&meta->labels, &g.job, &g.attempt);
     (void)snprintf(key, STORE_KEY_MAX + 1, "%s/%s", g.ns, g.name);
     *ret = g;
     return true;
@@ -123,18 +125,17 @@ static struct entry *entry_add(struct kube_store *s, const char *key)
 }
 
 /* An object that we cannot have: said of the first ones only, as there may be many. */
-static void pass_over(struct kube_store *s, const cJSON *object)
+static void pass_over(struct kube_store *s, const struct meta_fields *meta)
 {
     if (s->n_odd++ < ODD_TOLD_MAX)
         log_warn(
             "an object is passed over: it has no name, uid or version, or one that is too long",
-            "what=%s namespace=\"%.100s\" name=\"%.300s\" uid=\"%.100s\"", s->kind->noun,
-            json_text(object, "metadata.namespace"), json_text(object, "metadata.name"),
-            json_text(object, "metadata.uid"));
+            "what=%s namespace=\"%.100s\" name=\"%.300s\" uid=\"%.100s\"", s->kind->noun, meta->ns,
+            meta->name, meta->uid);
 }
 
 /* The object is there, as it is now. */
-static void put(struct kube_store *s, const cJSON *object, bool is_list)
+static void put(struct kube_store *s, const struct object_fields *object, bool is_list)
 {
     char key[STORE_KEY_MAX + 1], rv[RV_MAX + 1];
     struct store_gone id;
@@ -142,8 +143,8 @@ static void put(struct kube_store *s, const cJSON *object, bool is_list)
     struct entry *e;
     int order;
 
-    if (!identify(object, &id, key, rv)) {
-        pass_over(s, object);
+    if (!identify(&object->meta, &id, key, rv)) {
+        pass_over(s, &object->meta);
         return;
     }
     e = find(s, key);
@@ -158,7 +159,7 @@ static void put(struct kube_store *s, const cJSON *object, bool is_list)
     if (!order || (order < 0 && !is_list))
         return;
     if (!s->kind->seen(object, &fact)) {
-        pass_over(s, object);
+        pass_over(s, &object->meta);
         return;
     }
     if (!e)
@@ -177,11 +178,11 @@ static void put(struct kube_store *s, const cJSON *object, bool is_list)
     }
 }
 
-static void take_away(struct kube_store *s, const cJSON *object)
+static void take_away(struct kube_store *s, const struct meta_fields *meta)
 {
     char key[STORE_KEY_MAX + 1], rv[RV_MAX + 1];
     struct store_gone id;
-    struct entry *e = identify(object, &id, key, rv) ? find(s, key) : NULL;
+    struct entry *e = identify(meta, &id, key, rv) ? find(s, key) : NULL;
 
     /* the end of an older object of the same name is told already */
     if (!e || strcmp(e->uid, id.uid) != 0)
@@ -202,11 +203,27 @@ static bool take_item(void *ctx, const char *p, size_t len)
 {
     cJSON *o = cJSON_ParseWithLength(p, len);
     bool ok = cJSON_IsObject(o);
+    struct kube_store *s = ctx;
+    struct object_fields fields;
 
-    if (ok)
-        put(ctx, o, true);
+    if (ok) {
+        arena_reset(&s->scratch);
+        s->kind->read_json(&s->scratch, o, &fields);
+        put(s, &fields, true);
+    }
     cJSON_Delete(o);
     return ok;
+}
+
+bool kube_store_list_item(struct kube_store *s, const char *bytes, size_t len)
+{
+    struct object_fields fields;
+
+    arena_reset(&s->scratch);
+    if (!s->kind->read_proto(&s->scratch, bytes, len, &fields))
+        return false;
+    put(s, &fields, true);
+    return true;
 }
 
 int kube_store_list_page(struct kube_store *s, const char *text, size_t len, struct json_page *ret,
@@ -232,10 +249,10 @@ void kube_store_list_end(struct kube_store *s)
 
 /* ---- watches */
 
-static enum store_line take_event(struct kube_store *s, const char *type, const cJSON *object,
-                                  char rv[RV_MAX + 1])
+static enum store_line take_event(struct kube_store *s, const char *type,
+                                  const struct object_fields *object, char rv[RV_MAX + 1])
 {
-    const char *now = json_text(object, "metadata.resourceVersion");
+    const char *now = object->meta.rv;
 
     if (!now[0] || strlen(now) > RV_MAX)
         return LINE_BAD;
@@ -243,7 +260,7 @@ static enum store_line take_event(struct kube_store *s, const char *type, const 
     if (!strcmp(type, "BOOKMARK"))
         return LINE_BOOKMARK;
     if (!strcmp(type, "DELETED"))
-        take_away(s, object);
+        take_away(s, &object->meta);
     else if (!strcmp(type, "ADDED") || !strcmp(type, "MODIFIED"))
         put(s, object, false);
     else
@@ -257,6 +274,7 @@ enum store_line kube_store_line(struct kube_store *s, const char *text, size_t l
     cJSON *event = cJSON_ParseWithLength(text, len);
     const cJSON *object = json_get(event, "object");
     const char *type = json_text(event, "type");
+    struct object_fields fields;
     enum store_line line;
 
     if (!cJSON_IsObject(object)) {
@@ -270,10 +288,35 @@ enum store_line kube_store_line(struct kube_store *s, const char *text, size_t l
         cJSON_free(status);
         line = LINE_ERROR;
     } else {
-        line = take_event(s, type, object, rv);
+        arena_reset(&s->scratch);
+        s->kind->read_json(&s->scratch, object, &fields);
+        line = take_event(s, type, &fields, rv);
     }
     cJSON_Delete(event);
     return line;
+}
+
+enum store_line kube_store_frame(struct kube_store *s, const char *bytes, size_t len,
+                                 char rv[RV_MAX + 1], struct api_status *ret_status)
+{
+    char kind[PROTO_KIND_MAX + 1];
+    struct object_fields fields;
+    struct proto_event event;
+    struct proto_span object;
+
+    if (!proto_event_read(bytes, len, &event))
+        return LINE_BAD;
+    if (!strcmp(event.type, "ERROR")) {
+        *ret_status = (struct api_status){.retry_after_us = -1};
+        api_read_status((const char *)event.object.p, event.object.len, ret_status);
+        return LINE_ERROR;
+    }
+    arena_reset(&s->scratch);
+    if (!proto_open(event.object.p, event.object.len, kind, &object) ||
+        strcmp(kind, s->kind->kind) ||
+        !s->kind->read_proto(&s->scratch, object.p, object.len, &fields))
+        return LINE_BAD;
+    return take_event(s, event.type, &fields, rv);
 }
 
 /* ---- towards the core */
@@ -328,6 +371,7 @@ struct kube_store *kube_store_create(const struct store_kind *kind)
     struct kube_store *s = xcalloc(1, sizeof(*s));
 
     s->kind = kind;
+    (void)arena_alloc(&s->scratch, SCRATCH_BYTES); /* the block that each reset keeps */
     return s;
 }
 
@@ -347,12 +391,13 @@ void kube_store_destroy(struct kube_store *s)
     {
         free(g);
     }
+    arena_fini(&s->scratch);
     free(s);
 }
 
 /* ---- nodes and pods */
 
-static bool node_seen(const cJSON *object, struct event *ret)
+static bool node_seen(const struct object_fields *object, struct event *ret)
 {
     ret->u.node = kube_node_fact(object);
     ret->kind = ret->u.node ? EV_NODE_SEEN : EV_NONE;
@@ -365,7 +410,7 @@ static void node_gone(const struct store_gone *gone, struct event *ret)
     ret->u.node_name = xstrdup(gone->name);
 }
 
-static bool pod_seen(const cJSON *object, struct event *ret)
+static bool pod_seen(const struct object_fields *object, struct event *ret)
 {
     ret->u.pod = kube_pod_fact(object);
     ret->kind = ret->u.pod ? EV_POD_SEEN : EV_NONE;
@@ -386,7 +431,19 @@ static void pod_gone(const struct store_gone *gone, struct event *ret)
     ret->u.pod_gone = p;
 }
 
-const struct store_kind store_nodes = {
-    .noun = "nodes", .path = "/api/v1/nodes", .seen = node_seen, .gone = node_gone};
-const struct store_kind store_pods = {
-    .noun = "pods", .path = "/api/v1/pods", .seen = pod_seen, .gone = pod_gone};
+const struct store_kind store_nodes = {.noun = "nodes",
+                                       .path = "/api/v1/nodes",
+                                       .kind = "Node",
+                                       .list_kind = "NodeList",
+                                       .read_json = node_fields_json,
+                                       .read_proto = node_fields_proto,
+                                       .seen = node_seen,
+                                       .gone = node_gone};
+const struct store_kind store_pods = {.noun = "pods",
+                                      .path = "/api/v1/pods",
+                                      .kind = "Pod",
+                                      .list_kind = "PodList",
+                                      .read_json = pod_fields_json,
+                                      .read_proto = pod_fields_proto,
+                                      .seen = pod_seen,
+                                      .gone = pod_gone};

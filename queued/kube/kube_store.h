@@ -9,12 +9,12 @@
 #ifndef QUEUED_KUBE_KUBE_STORE_H
 #define QUEUED_KUBE_KUBE_STORE_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/inbox.h"
 #include "kube/kube_api.h"
+#include "kube/kube_fields.h"
 #include "kube/kube_json.h"
 
 enum { STORE_KEY_MAX = LABEL_MAX + 1 + NODE_NAME_MAX };
@@ -31,8 +31,12 @@ struct store_gone {
 struct store_kind {
     const char *noun; /* "nodes", for texts */
     const char *path; /* of the collection */
+    const char *kind; /* "Node", what one object calls itself; the list is a "NodeList" */
+    const char *list_kind;
+    void (*read_json)(struct arena *a, const cJSON *object, struct object_fields *ret);
+    bool (*read_proto)(struct arena *a, const void *p, size_t len, struct object_fields *ret);
     /* Fill ret with the event of an object; false: it cannot be used, and is passed over. */
-    bool (*seen)(const cJSON *object, struct event *ret);
+    bool (*seen)(const struct object_fields *object, struct event *ret);
     void (*gone)(const struct store_gone *gone, struct event *ret);
 };
 
@@ -51,6 +55,8 @@ void kube_store_on_gone(struct kube_store *s, void *ctx,
 void kube_store_list_begin(struct kube_store *s);
 int kube_store_list_page(struct kube_store *s, const char *text, size_t len, struct json_page *ret,
                          struct err *err);
+/* The same for one item of a page that comes as protobuf; false: the page is no good. */
+bool kube_store_list_item(struct kube_store *s, const char *bytes, size_t len);
 void kube_store_list_end(struct kube_store *s);
 
 enum store_line {
@@ -63,6 +69,10 @@ enum store_line {
 /* One event of a watch. rv moves to the version of the object. */
 enum store_line kube_store_line(struct kube_store *s, const char *text, size_t len,
                                 char rv[RV_MAX + 1], struct api_status *ret_status);
+
+/* The same of a watch in protobuf: the bytes of one frame. */
+enum store_line kube_store_frame(struct kube_store *s, const char *bytes, size_t len,
+                                 char rv[RV_MAX + 1], struct api_status *ret_status);
 
 /* Move what is not told yet into the inbox, leaving spare places free; true: nothing is left. */
 bool kube_store_flush(struct kube_store *s, struct inbox *inbox, size_t spare);

@@ -73,18 +73,30 @@ bool task_take_uid(struct task *t, const cJSON *object)
     return false;
 }
 
-bool task_is_ours(const struct task *t, const cJSON *object)
+static bool is_our_pod(const struct task *t, const cJSON *pod)
 {
+    struct arena scratch = {0};
+    struct object_fields fields;
     struct job_id job;
     uint32_t attempt;
+    bool ok;
+
+    pod_fields_json(&scratch, pod, &fields);
+    ok = kube_pod_owner(&fields.meta.labels, &job, &attempt) && job.v == t->run->gang.job.v &&
+         attempt == t->run->gang.attempt;
+    arena_fini(&scratch);
+    return ok;
+}
+
+bool task_is_ours(const struct task *t, const cJSON *object)
+{
     char id[JOB_ID_TEXT + 1];
     const cJSON *label;
 
     if (t->run->stray_name)
         return true;
     if (t->pod)
-        return kube_pod_owner(object, &job, &attempt) && job.v == t->run->gang.job.v &&
-               attempt == t->run->gang.attempt;
+        return is_our_pod(t, object);
     label = json_get(json_path(object, "metadata.labels"), LABEL_PREFIX "job-id");
     return cJSON_IsString(label) &&
            !strcmp(label->valuestring, job_id_format(id, t->run->gang.job));

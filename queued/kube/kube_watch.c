@@ -3,6 +3,7 @@
  *
  * One request at a time. After each end `next` says what follows and `due` when; the tick starts
  * it. A transfer that curl calls good is no proof that a document is whole: the scanner decides.
+ * Lists and watches are asked for as protobuf; the Content-Type of each answer says what came.
  */
 #include "kube/kube_watch.h"
 
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kube/kube_proto.h"
 #include "util/log.h"
 #include "util/mem.h"
 
@@ -34,8 +36,16 @@ struct kube_watch {
     uint64_t lists;
     usec_t listed_at;
     struct api_backoff backoff;
+    bool is_refused_proto;       /* the server has no protobuf: JSON from now on */
+    bool is_proto;               /* of the answer that comes now or came last */
+    bool is_told, is_told_proto; /* what the log says of the watch */
+    /* the page that comes, in protobuf */
+    struct proto_list page;
+    struct json_sink sink;
+    struct err page_err; /* code 0: nothing wrong so far */
     /* the watch that runs */
     struct json_frame frame;
+    struct proto_frame proto_frame;
     usec_t begun_at, heard_at, guard_us;
     uint64_t n_events;
     bool is_bad;             /* something came that is no event */
@@ -79,7 +89,63 @@ static bool is_expired(const struct api_status *s)
            !strcmp(s->cause, "ResourceVersionTooLarge");
 }
 
+/* The server refused our choice of encodings: once more, and from now on, with JSON alone. */
+static bool fall_back(struct kube_watch *w, const struct api_status *s, enum step next)
+{
+    if (s->code != 406 || w->is_refused_proto)
+        return false;
+    w->is_refused_proto = true;
+    log_info("the API server refuses protobuf, JSON is read", "what=%s", w->kind->noun);
+    plan(w, next, http_now());
+    return true;
+}
+
+static const char *encoding(const struct kube_watch *w)
+{
+    return w->is_proto ? "protobuf" : "json";
+}
+
 /* ---- list */
+
+static bool on_list_begin(void *ctx, const char *content_type)
+{
+    struct kube_watch *w = ctx;
+
+    w->is_proto = proto_is_type(content_type);
+    return w->is_proto;
+}
+
+static bool on_item(void *ctx, const char *p, size_t len)
+{
+    struct kube_watch *w = ctx;
+
+    return kube_store_list_item(w->store, p, len);
+}
+
+static bool on_list_data(void *ctx, const char *p, size_t len)
+{
+    struct kube_watch *w = ctx;
+
+    return !proto_list_feed(&w->page, p, len, &w->page_err);
+}
+
+static int read_page(struct kube_watch *w, const struct http_answer *a, struct json_page *ret,
+                     struct err *err)
+{
+    if (w->is_proto)
+        return proto_list_end(&w->page, ret, err);
+    return kube_store_list_page(w->store, a->body, a->len, ret, err);
+}
+
+static void list_bad(struct kube_watch *w, const struct err *err)
+{
+    struct api_status s = {.retry_after_us = -1};
+
+    (void)str_copy(s.message, sizeof(s.message), err->text); /* a cut text still tells */
+    log_warn("a list cannot be used and is asked for again", "what=%s encoding=%s err=\"%s\"",
+             w->kind->noun, encoding(w), err->text);
+    plan_later(w, STEP_LIST, &s);
+}
 
 static void list_whole(struct kube_watch *w)
 {
@@ -87,8 +153,8 @@ static void list_whole(struct kube_watch *w)
     w->lists++;
     w->listed_at = http_now();
     w->is_unpaged = false;
-    log_info("list complete", "what=%s count=%zu version=%s", w->kind->noun,
-             kube_store_count(w->store), w->rv);
+    log_info("list complete", "what=%s count=%zu version=%s encoding=%s", w->kind->noun,
+             kube_store_count(w->store), w->rv, encoding(w));
     plan(w, STEP_WATCH, http_now());
 }
 
@@ -97,13 +163,8 @@ static void take_page(struct kube_watch *w, const struct http_answer *a)
     struct json_page page = {0};
     struct err err = {0};
 
-    if (kube_store_list_page(w->store, a->body, a->len, &page, &err)) {
-        struct api_status s = {.retry_after_us = -1};
-
-        (void)str_copy(s.message, sizeof(s.message), err.text); /* a cut text still tells */
-        log_warn("a list cannot be used and is asked for again", "what=%s bytes=%zu err=\"%s\"",
-                 w->kind->noun, a->len, err.text);
-        plan_later(w, STEP_LIST, &s);
+    if (read_page(w, a, &page, &err)) {
+        list_bad(w, &err);
         return;
     }
     memcpy(w->rv, page.rv, sizeof(w->rv));
@@ -121,10 +182,16 @@ static void on_list(void *ctx, const struct http_answer *a)
     struct api_status s;
 
     w->req = NULL;
+    if (w->page_err.code) {
+        list_bad(w, &w->page_err);
+        return;
+    }
     if (api_classify(a, &s) == API_OK) {
         take_page(w, a);
         return;
     }
+    if (fall_back(w, &s, STEP_LIST))
+        return;
     if (w->continued && is_expired(&s) && !w->is_unpaged) {
         w->is_unpaged = true;
         plan(w, STEP_LIST, http_now());
@@ -152,13 +219,36 @@ static void on_probe(void *ctx, const struct http_answer *a)
 
 /* ---- watch */
 
+static bool took(struct kube_watch *w, enum store_line line)
+{
+    w->n_events += line == LINE_OBJECT || line == LINE_BOOKMARK;
+    return line == LINE_OBJECT || line == LINE_BOOKMARK;
+}
+
 static bool on_line(void *ctx, const char *p, size_t len)
 {
     struct kube_watch *w = ctx;
-    enum store_line line = kube_store_line(w->store, p, len, w->rv, &w->error);
 
-    w->n_events += line == LINE_OBJECT || line == LINE_BOOKMARK;
-    return line == LINE_OBJECT || line == LINE_BOOKMARK;
+    return took(w, kube_store_line(w->store, p, len, w->rv, &w->error));
+}
+
+static bool on_frame(void *ctx, const char *p, size_t len)
+{
+    struct kube_watch *w = ctx;
+
+    return took(w, kube_store_frame(w->store, p, len, w->rv, &w->error));
+}
+
+static bool on_watch_begin(void *ctx, const char *content_type)
+{
+    struct kube_watch *w = ctx;
+
+    w->is_proto = proto_is_type(content_type);
+    if (!w->is_told || w->is_proto != w->is_told_proto)
+        log_info("watch open", "what=%s encoding=%s", w->kind->noun, encoding(w));
+    w->is_told = true;
+    w->is_told_proto = w->is_proto;
+    return true;
 }
 
 static bool on_data(void *ctx, const char *p, size_t len)
@@ -168,10 +258,17 @@ static bool on_data(void *ctx, const char *p, size_t len)
     w->heard_at = http_now();
     if (w->heard_at - w->begun_at > HEALTHY_US)
         w->backoff.n = 0;
-    if (json_frame_feed(&w->frame, p, len, on_line, w))
+    if (w->is_proto ? proto_frame_feed(&w->proto_frame, p, len, on_frame, w)
+                    : json_frame_feed(&w->frame, p, len, on_line, w))
         return true;
     w->is_bad = !w->error.code;
     return false;
+}
+
+static void frames_fini(struct kube_watch *w)
+{
+    json_frame_fini(&w->frame);
+    proto_frame_fini(&w->proto_frame);
 }
 
 /* The stream ended after status 200. */
@@ -204,7 +301,7 @@ static void on_watch(void *ctx, const struct http_answer *a)
     struct api_status s;
 
     w->req = NULL;
-    json_frame_fini(&w->frame);
+    frames_fini(w);
     if (a->status == 200) {
         log_debug("watch ended", "what=%s events=%llu err=\"%s\"", w->kind->noun,
                   (unsigned long long)w->n_events, a->trouble);
@@ -212,6 +309,8 @@ static void on_watch(void *ctx, const struct http_answer *a)
         return;
     }
     (void)api_classify(a, &s);
+    if (fall_back(w, &s, STEP_WATCH))
+        return;
     if (is_expired(&s))
         plan_relist(w, &s);
     else
@@ -237,11 +336,18 @@ static void start_list(struct kube_watch *w)
                                .method = "GET",
                                .body_max = HTTP_PAGE_MAX,
                                .timeout_us = 60 * USEC_PER_SEC,
+                               .accept = w->is_refused_proto ? NULL : PROTO_ACCEPT,
+                               .begin = on_list_begin,
+                               .data = on_list_data,
                                .done = on_list,
                                .ctx = w};
 
     if (!w->continued)
         kube_store_list_begin(w->store);
+    proto_list_fini(&w->page);
+    w->page = (struct proto_list){.kind = w->kind->list_kind, .sink = &w->sink};
+    w->page_err = (struct err){0};
+    w->is_proto = false;
     str_add(&path, w->kind->path);
     if (!w->is_unpaged)
         str_addf(&path, "?limit=%d", PAGE_ITEMS);
@@ -277,6 +383,8 @@ static void start_watch(struct kube_watch *w)
     struct http_order order = {.kind = HTTP_WATCH,
                                .method = "GET",
                                .path = path,
+                               .accept = w->is_refused_proto ? NULL : PROTO_ACCEPT_WATCH,
+                               .begin = on_watch_begin,
                                .data = on_data,
                                .done = on_watch,
                                .ctx = w};
@@ -297,7 +405,7 @@ static void check_guard(struct kube_watch *w, usec_t now)
     log_warn("a watch is silent and is opened again", "what=%s", w->kind->noun);
     http_drop(w->http, w->req);
     w->req = NULL;
-    json_frame_fini(&w->frame);
+    frames_fini(w);
     plan(w, STEP_PROBE, now);
 }
 
@@ -342,6 +450,7 @@ struct kube_watch *kube_watch_create(const struct store_kind *kind, struct kube_
     struct kube_watch *w = xcalloc(1, sizeof(*w));
 
     w->kind = kind;
+    w->sink = (struct json_sink){.item = on_item, .ctx = w};
     w->store = kube_store_create(kind);
     w->http = http;
     w->pace = pace;
@@ -362,7 +471,8 @@ void kube_watch_destroy(struct kube_watch *w)
     if (!w)
         return;
     http_drop(w->http, w->req);
-    json_frame_fini(&w->frame);
+    frames_fini(w);
+    proto_list_fini(&w->page);
     free(w->continued);
     kube_store_destroy(w->store);
     free(w);

@@ -26,9 +26,14 @@ static struct pod_fact *fact_of(const char *spec, const char *status, const char
                            "\"labels\":{%s}},\"spec\":{%s},\"status\":{%s}}",
                            labels, spec, status);
     cJSON *o = cJSON_Parse(text);
-    struct pod_fact *p = kube_pod_fact(o);
+    struct arena scratch = {0};
+    struct object_fields fields;
+    struct pod_fact *p;
 
     assert_non_null(o);
+    pod_fields_json(&scratch, o, &fields);
+    p = kube_pod_fact(&fields);
+    arena_fini(&scratch);
     cJSON_Delete(o);
     free(text);
     return p;
