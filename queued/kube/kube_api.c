@@ -54,7 +54,7 @@ static void take_first_line(const struct http_answer *a, struct api_status *s)
 {
     size_t n = strcspn(a->body, "\r\n");
 
-    if (a->body[0] && a->body[0] != '{' && a->body[0] != '<' && !proto_is_envelope(a->body, a->len))
+    if (n && a->body[0] != '{' && a->body[0] != '<' && !proto_is_envelope(a->body, a->len))
         (void)snprintf(s->message, sizeof(s->message), "%.*s", n > 200 ? 200 : (int)n, a->body);
     else
         (void)snprintf(s->message, sizeof(s->message), "HTTP status %d", s->code);

@@ -20,7 +20,7 @@
 #include "util/mem.h"
 
 /* An object of ordinary size is decoded without asking for memory. */
-enum { ODD_TOLD_MAX = 10, SCRATCH_BYTES = 64 * 1024 };
+enum { ODD_TOLD_MAX = 10, SCRATCH_BYTES = 32 * 1024 };
 
 struct entry {
     UT_hash_handle hh;
