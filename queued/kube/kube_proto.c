@@ -262,7 +262,7 @@ static int take_envelope(struct proto_list *l, struct proto_span s, struct err *
 
     if (l->number == ENVELOPE_ENCODING)
         return s.len ? err_set(err, ERR_INVALID, "the list is encoded, which nobody asked for") : 0;
-    if (!read_kind(s, kind) || strcmp(kind, l->kind))
+    if (!read_kind(s, kind) || strcmp(kind, l->kind) != 0)
         return err_set(err, ERR_INVALID, "the answer is a \"%s\" and no %s", kind, l->kind);
     l->has_kind = true;
     return 0;

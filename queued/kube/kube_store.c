@@ -313,7 +313,7 @@ enum store_line kube_store_frame(struct kube_store *s, const char *bytes, size_t
     }
     arena_reset(&s->scratch);
     if (!proto_open(event.object.p, event.object.len, kind, &object) ||
-        strcmp(kind, s->kind->kind) ||
+        strcmp(kind, s->kind->kind) != 0 ||
         !s->kind->read_proto(&s->scratch, object.p, object.len, &fields))
         return LINE_BAD;
     return take_event(s, event.type, &fields, rv);
