@@ -6,6 +6,7 @@
  */
 #include "core/demand.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +99,7 @@ void constraint_release(struct cluster *c, struct constraint *k)
 {
     if (--k->n_users)
         return;
-    HASH_DELETE(hh, c->constraints, k);
+    HASH_DELETE(hh, c->constraints, k); /* NOLINT(clang-analyzer-core.NullDereference): it is in */
     constraint_destroy(k);
 }
 

@@ -161,7 +161,7 @@ bool str_join(char *dst, size_t size, const char *a, char sep, const char *b)
         (void)str_copy(dst, size, a);
         return false;
     }
-    memcpy(dst, a, len);
+    memcpy(dst, a, len); /* NOLINT(bugprone-not-null-terminated-result): more follows */
     dst[len] = sep;
     return str_copy(dst + len + 1, size - len - 1, b);
 }

@@ -92,8 +92,8 @@ static void every_fault_of_a_stop_ends_with_nothing_left(void **state)
     static const char *const rules[] = {
         "[{\"action\":\"lose\",\"verb\":\"delete\",\"count\":5}]",
         "[{\"action\":\"status\",\"verb\":\"delete\",\"code\":503,\"count\":5}]",
-        "[{\"action\":\"status\",\"verb\":\"delete\",\"code\":429,\"retryAfter\":1,\"count\":2},"
-        "{\"action\":\"lose\",\"verb\":\"get\",\"count\":1}]",
+        ("[{\"action\":\"status\",\"verb\":\"delete\",\"code\":429,\"retryAfter\":1,\"count\":2},"
+         "{\"action\":\"lose\",\"verb\":\"get\",\"count\":1}]"),
     };
     struct world *w = world_ready(NULL);
 

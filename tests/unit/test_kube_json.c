@@ -103,8 +103,8 @@ static void what_is_no_list_is_refused(void **state)
         "{\"items\":[{} {}],\"metadata\":{\"resourceVersion\":\"1\"}}",
         "{\"items\":[],\"metadata\":{\"resourceVersion\":\"1\"}}{}",
         "{\"items\":[],\"metadata\":{\"resourceVersion\":1}}",
-        "{\"items\":[],\"metadata\":{\"resourceVersion\":"
-        "\"1234567890123456789012345678901234567890\"}}",
+        ("{\"items\":[],\"metadata\":{\"resourceVersion\":"
+         "\"1234567890123456789012345678901234567890\"}}"),
     };
     struct items items;
     struct json_page page;

@@ -288,7 +288,7 @@ static void check_row(struct rig *g, const struct rpc_method_row *method, int ro
 
         if (code != row->code[whose][role])
             fail_msg("%s, role %d, whose %d: %s, expected %s", method->name, role, whose,
-                     err_word(code), err_word(row->code[whose][role]));
+                     err_word((int)code), err_word((int)row->code[whose][role]));
     }
 }
 
