@@ -28,7 +28,8 @@ WARN += $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 OPT ?= -O2 -g
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 PKGS := libzmq libprotobuf-c lmdb libcurl libcjson yaml-0.1 libmicrohttpd libsodium
-LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+# LIBS is asked for at the first link, when `make deps all` has installed what it names
+LIBS = $(eval LIBS := $$(shell pkg-config --libs $(PKGS)))$(LIBS)
 CPPFLAGS := -D_GNU_SOURCE -DQUEUED_VERSION='"$(VERSION)"' -Iqueued -Iinclude -Iclient/lib -I$(B)/proto
 ALL_CFLAGS = -std=c11 $(OPT) -fPIC -fno-common $(WARN) $(if $(CI),-Werror) $(SANFLAGS) \
 	$(shell pkg-config --cflags $(PKGS) 2>/dev/null) $(CFLAGS)
@@ -61,7 +62,6 @@ $(O)/%.o: %.c | $(B)/proto.stamp
 	@mkdir -p $(@D)
 	$(call say,CC $<)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
-
 # Generated code is not ours to keep free of warnings.
 $(O)/proto/%.pb-c.o: $(B)/proto.stamp
 	@mkdir -p $(@D)
