@@ -77,8 +77,6 @@ void constraint_table_fini(struct cluster *c);
 /* May the role's pods go to this node at all (selector, taints, model, shared GPUs)?
  * Health and free amounts are not looked at. */
 bool role_allows(const struct demand_role *role, const struct node *n);
-/* Text that identifies the content of a constraint. */
-const char *constraint_text(const struct constraint *k);
 /* Why not: "selector", "taint", "model", "shared"; NULL when it is allowed. ret_key (may be NULL):
  * label or taint key that decided. */
 const char *role_refusal(const struct demand_role *role, const struct node *n,

@@ -114,11 +114,6 @@ void constraint_table_fini(struct cluster *c)
     }
 }
 
-const char *constraint_text(const struct constraint *k)
-{
-    return k->text;
-}
-
 static bool tolerates(const struct constraint *k, const struct node_taint *taint)
 {
     for (uint32_t i = 0; i < k->n_tolerations; i++) {

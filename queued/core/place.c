@@ -194,7 +194,6 @@ static void fill_hosts(struct paper *p, size_t first, size_t n, uint32_t want)
     uint32_t hosts = 0, held = 0;
     uint32_t base, extra;
 
-    assert(want > 0);
     for (size_t i = 0; i < n; i++)
         v[i] = &p->hosts.v[first + i];
     qsort(v, n, sizeof(struct host *), by_most_slots);

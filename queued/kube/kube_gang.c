@@ -317,15 +317,6 @@ bool kube_gangs_flush(struct kube_gangs *g, struct inbox *inbox)
     return !g->events;
 }
 
-size_t kube_gangs_count(const struct kube_gangs *g)
-{
-    const struct run *r;
-    size_t n;
-
-    DL_COUNT(g->runs, r, n);
-    return n;
-}
-
 void kube_gangs_destroy(struct kube_gangs *g)
 {
     struct queued_event *q, *next;

@@ -32,6 +32,5 @@ void kube_gangs_tick(struct kube_gangs *g, usec_t now);
 usec_t kube_gangs_wake(const struct kube_gangs *g);
 /* Move events into the inbox; true: none is left. */
 bool kube_gangs_flush(struct kube_gangs *g, struct inbox *inbox);
-size_t kube_gangs_count(const struct kube_gangs *g);
 
 #endif
