@@ -110,12 +110,11 @@ static bool is_any_excluded(const struct job *j)
     return j->excluded[0] != IX_NONE;
 }
 
-/* Place one gang; false with the code of the verdict. */
-static bool try_job(struct state *s, struct job *j, struct event *ev, const char **ret_code)
+/* Place one gang; false: it does not fit, or its limit is full. */
+static bool try_job(struct state *s, struct job *j, struct event *ev)
 {
     struct choices c;
     struct place_result r = {0};
-    bool limited = true;
     int n = 0;
 
     s->n_evaluations++;
@@ -129,7 +128,6 @@ static bool try_job(struct state *s, struct job *j, struct event *ev, const char
 
         if (!combination(&c, j->demand, models) || !limits_admit(s, j, models))
             continue;
-        limited = false;
         placed = place_gang(&s->cluster, &wish, &r);
         if (!placed && is_any_excluded(j)) {
             wish.excluded = NULL; /* a host that refused is better than none: back-off spaces it */
@@ -146,7 +144,6 @@ static bool try_job(struct state *s, struct job *j, struct event *ev, const char
         memcpy(ev->u.placed.fixed_memory_bytes, r.fixed_memory_bytes, sizeof(r.fixed_memory_bytes));
         return true;
     } while (++n < COMBINATIONS_MAX && advance(&c, j->demand));
-    *ret_code = limited ? "TenantLimit" : "InsufficientGpus";
     return false;
 }
 
@@ -161,14 +158,13 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
     order_scan_init(&scan, s, now);
     while (!placed && s->turn_evaluations < TURN_EVALUATIONS_MAX) {
         struct job *j = order_scan_next(&scan);
-        const char *code = NULL;
 
         s->is_quiet = !j;
         if (!j)
             break;
-        placed = try_job(s, j, ev, &code);
+        placed = try_job(s, j, ev);
         if (!placed)
-            order_block(s, j->bucket, code);
+            order_block(s, j->bucket);
     }
     order_scan_fini(&scan);
     return placed;

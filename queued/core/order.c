@@ -100,10 +100,9 @@ static uint64_t freed_sum(const struct state *s, const struct demand *d)
     return sum;
 }
 
-void order_block(struct state *s, struct bucket *b, const char *code)
+void order_block(struct state *s, struct bucket *b)
 {
     b->is_blocked = true;
-    b->code = code;
     b->seen_shape_gen = s->cluster.shape_gen;
     b->seen_released_gen = released_sum(s, b->key.tenant_ix);
     b->seen_freed_gen = freed_sum(s, b->key.demand);

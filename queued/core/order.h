@@ -28,8 +28,8 @@ void order_scan_fini(struct order_scan *o);
 struct job *order_scan_next(struct order_scan *o);
 /* The first of a new scan. */
 struct job *order_next(const struct state *s, usec_t now);
-/* Put the bucket to sleep with a verdict, until something it was judged from moves. */
-void order_block(struct state *s, struct bucket *b, const char *code);
+/* Put the bucket to sleep, until something it was judged from moves. */
+void order_block(struct state *s, struct bucket *b);
 bool order_is_awake(const struct state *s, const struct bucket *b);
 /* Is a before b, both of one tenant? */
 bool order_is_before(const struct job *a, const struct job *b);

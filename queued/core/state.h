@@ -28,7 +28,6 @@ struct bucket {
     bool is_blocked;
     uint64_t seen_shape_gen, seen_released_gen;
     uint64_t seen_freed_gen; /* sum over the models it may use */
-    const char *code;        /* explain code of the verdict; NULL: not judged yet */
     struct explain *verdict; /* in words, of verdict_turn; NULL: nobody has asked */
     uint64_t verdict_turn;
     UT_hash_handle hh;
