@@ -2,9 +2,11 @@
 /* fake_core.c - the core driven event by event. */
 #include "fake_core.h"
 
+#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/invariant.h"
 #include "core/cycle.h"
 #include "util/mem.h"
 
@@ -221,4 +223,28 @@ void core_forget(struct core *c)
 {
     effects_clear(&c->fx);
     c->state->turn++;
+}
+
+int core_set_up(void **state)
+{
+    struct core *c = xcalloc(1, sizeof(*c));
+
+    core_init(c);
+    core_nodes(c, 4);
+    core_up(c);
+    *state = c;
+    return 0;
+}
+
+int core_tear_down(void **state)
+{
+    struct core *c = *state;
+    struct err err = {0};
+    int rc = state_check(c->state, &err);
+
+    core_fini(c);
+    free(c);
+    if (rc)
+        (void)fprintf(stderr, "%s\n", err.text);
+    return rc;
 }

@@ -21,6 +21,9 @@ struct core {
 
 void core_init(struct core *c);
 void core_fini(struct core *c);
+/* For cmocka: a core that is up, with four nodes; at the end every invariant must hold. */
+int core_set_up(void **state);
+int core_tear_down(void **state);
 /* The API server answers and the lists are complete. */
 void core_up(struct core *c);
 void core_node(struct core *c, struct node_fact *fact);

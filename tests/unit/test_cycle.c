@@ -13,30 +13,6 @@
 
 #include "../fake/fake_core.h"
 
-static int set_up(void **state)
-{
-    struct core *c = test_calloc(1, sizeof(*c));
-
-    core_init(c);
-    core_nodes(c, 4);
-    core_up(c);
-    *state = c;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct core *c = *state;
-    struct err err = {0};
-    int rc = state_check(c->state, &err);
-
-    core_fini(c);
-    test_free(c);
-    if (rc)
-        print_error("%s\n", err.text);
-    return rc;
-}
-
 static struct job *submit(struct core *c, uint32_t replicas, uint32_t gpus)
 {
     core_pass(c, USEC_PER_SEC);
@@ -264,7 +240,7 @@ static void a_gang_that_backs_off_does_not_delay_others(void **state)
     assert_int_equal(young->state, JOB_BINDING);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, core_set_up, core_tear_down)
 
 /* A core with tenants of its own: a (quota 16), a/x, b. */
 static void with_tenants(struct core *c)

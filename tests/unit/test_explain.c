@@ -12,26 +12,6 @@
 
 #include "../fake/fake_core.h"
 
-static int set_up(void **state)
-{
-    struct core *c = test_calloc(1, sizeof(*c));
-
-    core_init(c);
-    core_nodes(c, 4);
-    core_up(c);
-    *state = c;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct core *c = *state;
-
-    core_fini(c);
-    test_free(c);
-    return 0;
-}
-
 static int64_t number(const struct explain *x, const char *name)
 {
     for (uint32_t i = 0; i < x->n_numbers; i++)
@@ -273,7 +253,7 @@ static void hardware_that_is_not_there_goes_before_a_limit_that_is_full(void **s
     assert_non_null(strstr(x.not_it, "limit"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, core_set_up, core_tear_down)
 
 int main(void)
 {

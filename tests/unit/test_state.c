@@ -14,30 +14,6 @@
 
 #include "../fake/fake_core.h"
 
-static int set_up(void **state)
-{
-    struct core *c = test_calloc(1, sizeof(*c));
-
-    core_init(c);
-    core_nodes(c, 4);
-    core_up(c);
-    *state = c;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct core *c = *state;
-    struct err err = {0};
-    int rc = state_check(c->state, &err);
-
-    core_fini(c);
-    test_free(c);
-    if (rc)
-        print_error("%s\n", err.text);
-    return rc;
-}
-
 static int64_t free_gpus(const struct core *c)
 {
     int64_t sum = 0;
@@ -472,7 +448,7 @@ static void a_finished_job_is_forgotten_after_its_time(void **state)
     assert_null(c->state->demands);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, core_set_up, core_tear_down)
 
 int main(void)
 {
