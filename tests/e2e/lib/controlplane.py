@@ -4,13 +4,14 @@
 D/cluster.json is the whole record: kind, versions, server, the programs and how to start them
 again. The real one is etcd, kube-apiserver and kwok of tests/e2e/controlplane on loopback; the
 stand-in is one program. Ports come from the kernel, certificates are fresh, nothing outside D is
-written.
+written. A test breaks a program by kill(), pause() and respawn(), its data by lib/etcd.py.
 """
 
 import json
 import os
 import signal
 import subprocess
+import urllib.request
 
 import miniyaml
 import pki
@@ -64,13 +65,40 @@ class Cluster:
             f.write(text)
         os.rename(self.path("cluster.json.new"), self.path("cluster.json"))
 
-    def spawn(self, name, argv=None):
-        """Start a program of the cluster, the second time as it was started first."""
+    def spawn(self, name, argv=None, extra=()):
+        """Start a program of the cluster, the second time as it was started first, with the
+        flags extra behind the others for this time; a flag given twice counts as given last."""
         if argv:
             self.record["argv"][name] = argv
         log = self.path(name + ".log")
-        self.record["programs"][name] = procs.spawn(self.record["argv"][name], log)[1]
+        argv = self.record["argv"][name] + list(extra)
+        self.record["programs"][name] = procs.spawn(argv, log)[1]
         self.save()
+
+    def kill(self, name, sig=signal.SIGKILL, wait_s=10):
+        """Send sig to a program and wait for its end; harmless when it has ended."""
+        procs.kill(self.record["programs"].get(name), sig, wait_s)
+
+    def send(self, name, sig):
+        """Send sig to a program and do not wait: SIGSTOP, SIGCONT, or SIGTERM under watch."""
+        self.is_up(name)
+        os.kill(self.record["programs"][name]["pid"], sig)
+
+    def pause(self, name):
+        self.send(name, signal.SIGSTOP)
+
+    def resume(self, name):
+        self.send(name, signal.SIGCONT)
+
+    def respawn(self, name, extra=(), sig=signal.SIGKILL):
+        """Kill a program, when it runs, and start it as before plus the flags extra; waits until
+        the API server is ready again."""
+        self.kill(name, sig)
+        self.spawn(name, extra=extra)
+        if name == "etcd":
+            self.wait_etcd()
+        if name != "kwok":
+            self.wait_ready()
 
     def is_up(self, name):
         record = self.record["programs"][name]
@@ -93,6 +121,17 @@ class Cluster:
             lambda: self.is_up(name) and self.api().is_ready(), limit_s, name + " to be ready", 0.2
         )
 
+    def wait_etcd(self, limit_s=20):
+        def answers():
+            self.is_up("etcd")
+            try:
+                with urllib.request.urlopen(self.record["etcd"] + "/health", timeout=5) as answer:
+                    return answer.status == 200
+            except OSError:
+                return False
+
+        procs.wait_for(answers, limit_s, "etcd to be healthy", 0.1)
+
     def wait_nodes(self, count, limit_s=60):
         api = self.api()
 
@@ -109,18 +148,14 @@ class Cluster:
         procs.wait_for(ready, limit_s, "%d nodes to be Ready" % count, 0.2)
 
     def stop(self):
-        for name in ("kwok", "kube-apiserver", "standin", "etcd"):
-            procs.kill(self.record["programs"].get(name))
+        for name in ("kwok", "kube-controller-manager", "kube-apiserver", "standin", "etcd"):
+            self.kill(name)
 
     def restart_apiserver(self):
         """Kill the server and start it again on the same port and data."""
         name = self.server_name()
-        sig = (
-            signal.SIGTERM if name == "standin" else signal.SIGKILL
-        )  # the stand-in saves at its end
-        procs.kill(self.record["programs"][name], sig)
-        self.spawn(name)
-        self.wait_ready()
+        # the stand-in saves at its end
+        self.respawn(name, sig=signal.SIGTERM if name == "standin" else signal.SIGKILL)
 
     def line(self):
         return "API server: %s at %s, %d nodes, namespaces %s" % (
@@ -204,12 +239,12 @@ def _apply_rbac(api, namespaces):
         api.want("POST", "%s/%ss" % (path, obj["kind"].lower()), obj, ok=(201, 409))
 
 
-def start_real(cluster, opts, namespaces):
+def start_real(cluster, opts, namespaces, flags):
     bin_dir = assets()
     pki.make(cluster.path("pki"))
     etcd_port, port = procs.free_port(), procs.free_port()
-    cluster.record.update(kind="real", server="https://127.0.0.1:%d" % port)
     client = "http://127.0.0.1:%d" % etcd_port
+    cluster.record.update(kind="real", server="https://127.0.0.1:%d" % port, etcd=client)
     cluster.spawn(
         "etcd",
         [
@@ -221,9 +256,14 @@ def start_real(cluster, opts, namespaces):
             "--unsafe-no-fsync",
             "--quota-backend-bytes=8589934592",
             "--log-level=warn",
-        ],
+        ]
+        + flags.get("etcd", []),
     )
-    cluster.spawn("kube-apiserver", _apiserver_argv(bin_dir, cluster.path("pki"), etcd_port, port))
+    cluster.spawn(
+        "kube-apiserver",
+        _apiserver_argv(bin_dir, cluster.path("pki"), etcd_port, port)
+        + flags.get("kube-apiserver", []),
+    )
     _kubeconfig(cluster, "kubeconfig", "admin")
     _kubeconfig(cluster, "kubeconfig-queued", "queued")
     cluster.wait_ready()
@@ -248,11 +288,34 @@ def start_real(cluster, opts, namespaces):
             "--manage-all-nodes=true",
             "--config=" + STAGES,
             "--node-lease-duration-seconds=0",
-        ],
+        ]
+        + flags.get("kwok", []),
+    )
+    if "kube-controller-manager" in flags:
+        start_controllers(cluster, flags["kube-controller-manager"])
+
+
+def start_controllers(cluster, extra=()):
+    """kube-controller-manager beside the others: quota status, collection of pods and owners."""
+    kubeconfig, pki_dir = cluster.path("kubeconfig"), cluster.path("pki")
+    cluster.spawn(
+        "kube-controller-manager",
+        [
+            os.path.join(assets(), "kube-controller-manager"),
+            "--kubeconfig=" + kubeconfig,
+            "--authentication-kubeconfig=" + kubeconfig,
+            "--authorization-kubeconfig=" + kubeconfig,
+            "--leader-elect=false",
+            "--service-account-private-key-file=%s/sa.key" % pki_dir,
+            "--root-ca-file=%s/ca.crt" % pki_dir,
+            "--bind-address=127.0.0.1",
+            "--secure-port=%d" % procs.free_port(),
+        ]
+        + list(extra),
     )
 
 
-def start_standin(cluster, opts, namespaces):
+def start_standin(cluster, opts, namespaces, flags):
     program = standin_program()
     if not os.access(program, os.X_OK):
         raise Trouble(
@@ -286,7 +349,8 @@ def start_standin(cluster, opts, namespaces):
             cluster.path("standin.state"),
             "--audit",
             cluster.path("audit.jsonl"),
-        ],
+        ]
+        + flags.get("standin", []),
     )
     procs.wait_for(
         lambda: cluster.is_up("standin") and os.path.exists(cluster.path("kubeconfig")),
@@ -299,8 +363,9 @@ def start_standin(cluster, opts, namespaces):
     cluster.wait_ready()
 
 
-def start(where, kind, opts, namespaces):
-    """Start a cluster in the new folder where and wait until its nodes are Ready."""
+def start(where, kind, opts, namespaces, flags=None):
+    """Start a cluster in the new folder where and wait until its nodes are Ready. flags: {program:
+    [more flags]}; kube-controller-manager is started only when it is named there."""
     cluster = Cluster(where)
     os.makedirs(cluster.where, exist_ok=True)
     if os.path.exists(cluster.path("cluster.json")):
@@ -309,7 +374,8 @@ def start(where, kind, opts, namespaces):
         )
     cluster.record.update(nodes=opts.nodes, namespaces=namespaces)
     try:
-        (start_real if kind == "real" else start_standin)(cluster, opts, namespaces)
+        begin = start_real if kind == "real" else start_standin
+        begin(cluster, opts, namespaces, flags or {})
         cluster.wait_nodes(opts.nodes)
         cluster.save()
     except BaseException:
