@@ -87,8 +87,8 @@ static void on_note(void *ctx, const struct http_order *order, const struct http
 
     if (a->status == 401 && kube_config_refresh(&k->config))
         http_new_credentials(k->http);
-    if (order->kind == HTTP_WATCH && a->status == 200)
-        return; /* the end of a watch says nothing */
+    if (order->kind == HTTP_EVENT || (order->kind == HTTP_WATCH && a->status == 200))
+        return; /* nothing hangs on an event; the end of a watch says nothing */
     if (a->status == 403 && is_list && !k->lists_synced)
         k->is_denied = true;
     if (!a->status || a->status == 401 || a->status >= 500 || (a->status == 403 && k->is_denied)) {

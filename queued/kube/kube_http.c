@@ -23,7 +23,8 @@
 #include "util/str.h"
 #include "util/vec.h"
 
-enum { LANE_WATCH, LANE_CALL_A, LANE_CALL_B, LANES };
+enum { LANE_WATCH, LANE_CALL_A, LANE_CALL_B, LANE_EVENT, LANES };
+enum { QUEUE_URGENT, QUEUE_CREATE, QUEUE_EVENT, QUEUES };
 enum { READY_ROUNDS = 8, EVENTS_AT_ONCE = 64, ERROR_BODY_MAX = 64 * 1024 };
 #define CALL_TIMEOUT_US (45 * USEC_PER_SEC)
 
@@ -56,8 +57,8 @@ struct kube_http {
     int epoll_fd;
     uint64_t credentials;
     struct lane lanes[LANES];
-    struct http_request *queue[2]; /* urgent, creates */
-    size_t n_waiting[2];
+    struct http_request *queue[QUEUES];
+    size_t n_waiting[QUEUES];
     struct kube_easy *idle;
     VEC(struct sock) socks; /* by descriptor */
     void *note_ctx;
@@ -188,7 +189,7 @@ static void request_destroy(struct http_request *req)
 /* Which queue: what ends or reads something goes before what makes something. */
 static int queue_of(enum http_class kind)
 {
-    return kind == HTTP_CREATE;
+    return kind == HTTP_EVENT ? QUEUE_EVENT : kind == HTTP_CREATE ? QUEUE_CREATE : QUEUE_URGENT;
 }
 
 struct http_request *http_send(struct kube_http *h, const struct http_order *order)
@@ -399,19 +400,29 @@ static void launch(struct kube_http *h, struct http_request *req, int lane)
         rebuild(h, lane, code);
 }
 
+static bool launch_event(struct kube_http *h)
+{
+    if (!h->queue[QUEUE_EVENT] || h->lanes[LANE_EVENT].n_flying >= HTTP_EVENTS_AT_ONCE)
+        return false;
+    launch(h, h->queue[QUEUE_EVENT], LANE_EVENT);
+    return true;
+}
+
 static bool launch_next(struct kube_http *h)
 {
     struct lane *a = &h->lanes[LANE_CALL_A], *b = &h->lanes[LANE_CALL_B];
     int lane = a->n_flying <= b->n_flying ? LANE_CALL_A : LANE_CALL_B;
     struct http_request *req;
 
-    for (req = h->queue[0]; req; req = req->next)
+    for (req = h->queue[QUEUE_URGENT]; req; req = req->next)
         if (req->order.kind == HTTP_WATCH) {
             launch(h, req, LANE_WATCH);
             return true;
         }
-    req = h->queue[0] ? h->queue[0] : h->queue[1];
-    if (!req || h->lanes[lane].n_flying >= HTTP_CALLS_PER_LANE)
+    req = h->queue[QUEUE_URGENT] ? h->queue[QUEUE_URGENT] : h->queue[QUEUE_CREATE];
+    if (!req)
+        return launch_event(h);
+    if (h->lanes[lane].n_flying >= HTTP_CALLS_PER_LANE)
         return false;
     launch(h, req, lane);
     return true;
@@ -494,7 +505,10 @@ usec_t http_wake(const struct kube_http *h)
     bool has_room = h->lanes[LANE_CALL_A].n_flying < HTTP_CALLS_PER_LANE ||
                     h->lanes[LANE_CALL_B].n_flying < HTTP_CALLS_PER_LANE;
 
-    if ((h->n_waiting[0] || h->n_waiting[1]) && has_room)
+    if ((h->n_waiting[QUEUE_URGENT] || h->n_waiting[QUEUE_CREATE]) && has_room)
+        return 0;
+    if (h->n_waiting[QUEUE_EVENT] && !h->n_waiting[QUEUE_URGENT] && !h->n_waiting[QUEUE_CREATE] &&
+        h->lanes[LANE_EVENT].n_flying < HTTP_EVENTS_AT_ONCE)
         return 0;
     for (int i = 0; i < LANES; i++)
         if (h->lanes[i].timeout_at < wake)
@@ -548,8 +562,8 @@ void http_destroy(struct kube_http *h)
 {
     if (!h)
         return;
-    drop_all(h, &h->queue[0]);
-    drop_all(h, &h->queue[1]);
+    for (int i = 0; i < QUEUES; i++)
+        drop_all(h, &h->queue[i]);
     for (int i = 0; i < LANES; i++)
         drop_all(h, &h->lanes[i].flying);
     while (h->idle) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kube_http.h - HTTP requests that never block: curl multi handles on one epoll descriptor.
  *
- * Three multi handles: one for watches, two for calls with CALLS_PER_LANE in flight each, so that
- * bursts of writes and slow watches do not disturb each other. What does not fit waits in a queue,
- * reads and deletes before creates. Callbacks run in http_ready() only, never inside http_send().
+ * Four multi handles: one for watches, two for calls with CALLS_PER_LANE in flight each, one for
+ * what may as well be lost (events), so that bursts of writes and slow watches do not disturb each
+ * other. What does not fit waits in a queue, reads and deletes before creates; events go only while
+ * none of those waits. Callbacks run in http_ready() only, never inside http_send().
  * A transfer is never paused; each body has a bound.
  */
 #ifndef QUEUED_KUBE_KUBE_HTTP_H
@@ -17,14 +18,14 @@
 #include "util/err.h"
 #include "util/parse.h"
 
-enum { HTTP_CALLS_PER_LANE = 16, HTTP_QUEUE_ROOM = 64 };
+enum { HTTP_CALLS_PER_LANE = 16, HTTP_EVENTS_AT_ONCE = 8, HTTP_QUEUE_ROOM = 64 };
 #define HTTP_OBJECT_MAX ((size_t)4 * 1024 * 1024)
 #define HTTP_PAGE_MAX   ((size_t)64 * 1024 * 1024)
 
 struct kube_http;
 struct http_request;
 
-enum http_class { HTTP_WATCH, HTTP_READ, HTTP_DELETE, HTTP_CREATE };
+enum http_class { HTTP_WATCH, HTTP_READ, HTTP_DELETE, HTTP_CREATE, HTTP_EVENT };
 
 struct http_answer {
     int status;          /* HTTP status; 0: no whole answer */
