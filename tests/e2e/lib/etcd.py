@@ -40,6 +40,16 @@ def compact(cluster):
     return newest
 
 
+def forget(cluster, prefix):
+    """Remove every object whose key begins with prefix, like "/registry/pods/", behind the API
+    server, whose watches show each as deleted."""
+    first = prefix.encode("ascii")
+    last = first[:-1] + bytes([first[-1] + 1])
+    keys = {"key": first, "range_end": last}
+    body = {k: base64.b64encode(v).decode("ascii") for k, v in keys.items()}
+    return int(_post(cluster, "/v3/kv/deleterange", body).get("deleted", 0))
+
+
 def copy(cluster, name):
     """Keep the data as it is now under this name. Both programs end and start for it."""
     cluster.kill("kube-apiserver")
