@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/score.h"
 #include "util/str.h"
 
 static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)
@@ -17,6 +18,17 @@ static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)
     return m->phase <= MEMBER_RUNNING || j->state == JOB_RESTARTING ||
            (j->state == JOB_STOPPING && j->outcome == JOB_PENDING) ||
            job_state_is_terminal(j->state);
+}
+
+_Static_assert((int)GANG_SCORE_TEXT_MAX == (int)SCORE_TEXT_MAX, "a score's sentence fits a gang");
+
+static void rate(struct gang *g, const struct state *s, const struct job *j)
+{
+    struct score score;
+
+    score_job(s, j, &score);
+    g->score = score.total;
+    (void)score_text(g->score_text, s, j, &score);
 }
 
 void gang_init(struct gang *g, const struct state *s, const struct job *j, const struct spec *spec,
@@ -58,6 +70,8 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
         p->has_ended = m->phase == MEMBER_SUCCEEDED || m->phase == MEMBER_FAILED;
         g->n_pods++;
     }
+    if (!is_stop)
+        rate(g, s, j);
 }
 
 bool gang_is_wanted(const struct job *j, bool is_stop)

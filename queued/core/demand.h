@@ -49,6 +49,9 @@ struct demand {
     /* explain_hardware() of this shape_gen */
     bool is_hardware_known, has_hardware;
     uint64_t hardware_gen;
+    /* score_job(): cost on the empty cluster of this shape_gen and these models; 0: not known */
+    uint64_t best_cost, best_gen;
+    uint8_t best_models[JOB_ROLES_MAX];
 
     uint32_t n_jobs; /* users; freed at 0 */
     char *key;       /* the content, as text */

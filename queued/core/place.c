@@ -59,7 +59,10 @@ static void gather_node(struct paper *p, uint32_t node_ix)
         return;
     h = vec_push(&p->hosts);
     h->node_ix = node_ix;
-    node_free(n, &h->free);
+    if (p->wish->on_empty)
+        h->free = n->total;
+    else
+        node_free(n, &h->free);
 }
 
 /* All usable nodes of a domain, narrower domains first, in path order. */
@@ -281,6 +284,8 @@ static bool may_hold(const struct paper *p, struct free_histogram *const by_mode
     const struct demand *d = p->wish->demand;
 
     *ret_free = 0;
+    if (p->wish->on_empty)
+        return true; /* the histograms know of what is free only */
     for (uint32_t r = 0; r < d->n_roles; r++) {
         uint8_t m = p->wish->models[r];
         uint32_t gpus = (uint32_t)d->roles[r].each.amount[RES_GPUS];
@@ -347,7 +352,7 @@ static void candidate_hosts(const struct paper *p, candidate_list *ret)
 
     for (size_t i = 0; i < p->c->by_name.n; i++) {
         const struct node *n = p->c->nodes.v[p->c->by_name.v[i]];
-        int64_t free_gpus = node_free_gpus(n);
+        int64_t free_gpus = p->wish->on_empty ? n->total.amount[RES_GPUS] : node_free_gpus(n);
 
         if (n->is_usable && (uint64_t)free_gpus >= d->gpus &&
             is_inside_required(p, n->domain[d->hierarchy]))

@@ -23,6 +23,7 @@ struct place_wish {
     const struct demand *demand;
     const uint8_t *models;    /* per role: the model to use; MODELS_MAX for roles without GPUs */
     const uint32_t *excluded; /* node_ix, JOB_EXCLUDED_MAX entries; IX_NONE empty */
+    bool on_empty;            /* as if nothing were held on any node */
 };
 
 /* false: it does not fit; *ret untouched. */

@@ -68,6 +68,7 @@ static void add_metadata(struct str *out, const struct gang *g, const struct gan
     str_addf(out,
              "},\"annotations\":{\"" LABEL_PREFIX "rank\":\"%u\",\"" LABEL_PREFIX "size\":\"%u\"",
              p->rank, g->size);
+    str_addf(out, ",\"" LABEL_PREFIX "score\":\"%u\"", g->score);
     add_pair(out, LABEL_PREFIX "placement", p->node);
     add_pairs(out, &g->spec->annotations);
     str_add(out, "}}");

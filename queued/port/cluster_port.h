@@ -24,6 +24,8 @@ struct gang_pod {
     bool has_ended;        /* start: there for its name only; it is not made again */
 };
 
+enum { GANG_SCORE_TEXT_MAX = 511 };
+
 struct gang {
     struct job_id job;
     char job_name[JOB_NAME_MAX + 1];
@@ -34,12 +36,14 @@ struct gang {
     int64_t cpu_milli[JOB_ROLES_MAX]; /* of one pod, resolved */
     int64_t memory_bytes[JOB_ROLES_MAX];
     char role_names[JOB_ROLES_MAX][ROLE_NAME_MAX + 1];
-    const char *kubernetes_class; /* priorityClassName; "" none */
-    usec_t grace_us;              /* terminationGracePeriodSeconds, rounded up */
-    usec_t latest_end_us;         /* of this attempt, since 1970: QUEUED_END_TIME */
-    bool has_service;             /* start: make it. stop: remove it, too */
-    uint32_t n_pods;              /* start: all; stop: those that may still exist */
-    uint32_t size;                /* members of the gang in all */
+    const char *kubernetes_class;             /* priorityClassName; "" none */
+    usec_t grace_us;                          /* terminationGracePeriodSeconds, rounded up */
+    usec_t latest_end_us;                     /* of this attempt, since 1970: QUEUED_END_TIME */
+    bool has_service;                         /* start: make it. stop: remove it, too */
+    uint32_t n_pods;                          /* start: all; stop: those that may still exist */
+    uint32_t size;                            /* members of the gang in all */
+    uint32_t score;                           /* start: of the placement, 0..1000 (score.h) */
+    char score_text[GANG_SCORE_TEXT_MAX + 1]; /* start: its terms in one sentence */
     struct gang_pod *pods;
 };
 

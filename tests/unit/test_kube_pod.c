@@ -223,6 +223,7 @@ static void setup(struct fixture *f)
                             .has_service = true,
                             .n_pods = 3,
                             .size = 3,
+                            .score = 935,
                             .pods = f->pods};
 }
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* score.h - how good the placement of a gang is, in the terms of contracts.md 7.
+ *
+ * Worked out when somebody shows it, from the cluster as it is then; it decides nothing yet, and is
+ * not stored. The load term waits for its weight: it counts as 0.
+ */
+#ifndef QUEUED_CORE_SCORE_H
+#define QUEUED_CORE_SCORE_H
+
+#include "core/state.h"
+
+enum {
+    SCORE_TEXT_MAX = 511,
+    SCORE_TOPOLOGY_WEIGHT = 800, /* per mille */
+    SCORE_PACKING_WEIGHT = 200,
+    SCORE_HOST_COST = 100, /* of one host more */
+};
+
+struct score {
+    uint32_t total;    /* 0..1000, bigger is better */
+    uint32_t topology; /* 0..1000: best / cost */
+    uint32_t packing;  /* 0..1000: share of the hosts' GPUs (without any: CPUs) that are in use */
+    uint64_t cost;     /* 1000, and the cost of each domain and host more than one */
+    uint64_t best;     /* the cost on the same cluster, were it empty */
+    uint32_t hosts;
+    uint32_t domain; /* the narrowest that holds all hosts; IX_NONE: no level does */
+};
+
+/* Of a job that has members. */
+void score_job(const struct state *s, const struct job *j, struct score *ret);
+/* "score 935 (topology 1000 = best 1100 / cost 1100, packing 675): 2 hosts in rack b1/r2".
+ * Returns buf. */
+const char *score_text(char buf[SCORE_TEXT_MAX + 1], const struct state *s, const struct job *j,
+                       const struct score *score);
+
+#endif
