@@ -85,8 +85,6 @@ static void on_note(void *ctx, const struct http_order *order, const struct http
     struct kube *k = ctx;
     bool is_list = order->kind == HTTP_WATCH || order->kind == HTTP_READ;
 
-    if (a->status == 401 && kube_config_refresh(&k->config))
-        http_new_credentials(k->http);
     if (order->kind == HTTP_EVENT || (order->kind == HTTP_WATCH && a->status == 200))
         return; /* nothing hangs on an event; the end of a watch says nothing */
     if (a->status == 403 && is_list && !k->lists_synced)
@@ -98,6 +96,14 @@ static void on_note(void *ctx, const struct http_order *order, const struct http
     k->n_failures = 0;
     if (!k->is_denied)
         set_health(k, HEALTH_UP);
+}
+
+/* A request's credentials were refused; true: there are other ones now. */
+static bool on_refused(void *ctx, uint64_t generation)
+{
+    struct kube *k = ctx;
+
+    return k->config.generation != generation || kube_config_refresh(&k->config);
 }
 
 static void tell_health(struct kube *k)
@@ -204,8 +210,7 @@ void kube_ready(struct kube *k, usec_t wall_now)
     now = http_now();
     if (k->token_due <= now) {
         k->token_due = now + TOKEN_AGE_US;
-        if (kube_config_refresh(&k->config))
-            http_new_credentials(k->http);
+        (void)kube_config_refresh(&k->config); /* its generation says it */
     }
     kube_watch_tick(k->nodes, now);
     kube_watch_tick(k->pods, now);
@@ -294,6 +299,7 @@ int kube_create_timed(struct kube **ret, const char *kubeconfig, struct inbox *i
     k->gangs = kube_gangs_create(k->http, &k->pace);
     kube_store_on_gone(kube_watch_store(k->pods), k, on_gone);
     http_set_note(k->http, k, on_note);
+    http_set_refused(k->http, k, on_refused);
     *ret = k;
     return 0;
 }

@@ -84,6 +84,7 @@ bool kube_config_refresh(struct kube_config *c)
         return false;
     }
     is_new = !c->token || strcmp(token, c->token) != 0;
+    c->generation += is_new;
     free(c->token);
     c->token = token;
     return is_new;

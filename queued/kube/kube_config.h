@@ -8,6 +8,7 @@
 #define QUEUED_KUBE_KUBE_CONFIG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "util/err.h"
 
@@ -15,11 +16,13 @@ struct kube_config {
     char *server;     /* "https://host:port/prefix" to put before a path; no slash at the end */
     char *connect_to; /* curl's CONNECT_TO where the certificate has another name; NULL */
     bool is_tls;
-    bool is_insecure; /* the server's certificate is not checked */
-    char *ca;         /* PEM; NULL: the system's */
-    char *cert, *key; /* PEM of the client; NULL */
-    char *token;      /* NULL none */
-    char *token_file; /* read again each minute and after a 401; NULL */
+    bool is_insecure;        /* the server's certificate is not checked */
+    char *ca;                /* PEM; NULL: the system's */
+    char *cert, *key;        /* PEM of the client; NULL */
+    char *token;             /* NULL none */
+    char *token_file;        /* read again each minute and after a 401; NULL */
+    uint64_t generation;     /* counts changes of anything above */
+    uint64_t tls_generation; /* of the certificates among it */
 };
 
 /* path "": in the cluster. -1 INVALID, NOT_FOUND or DENIED; *ret is untouched. */

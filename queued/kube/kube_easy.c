@@ -6,6 +6,7 @@
 #include "kube/kube_easy.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "util/mem.h"
+#include "util/str.h"
 
 /* Without this a dead peer goes unnoticed for a quarter of an hour. */
 static int on_sockopt(void *ctx, curl_socket_t fd, curlsocktype purpose)
@@ -40,9 +42,9 @@ static void set_blob(CURL *easy, CURLoption option, const char *pem)
 
     if (!pem)
         return;
-    blob.data = (void *)(uintptr_t)pem; /* not copied, and never written to */
+    blob.data = (void *)(uintptr_t)pem; /* never written to */
     blob.len = strlen(pem);
-    blob.flags = CURL_BLOB_NOCOPY;
+    blob.flags = CURL_BLOB_COPY; /* files rotate while requests are under way */
     curl_easy_setopt(easy, option, &blob);
 }
 
@@ -86,16 +88,16 @@ struct kube_easy *kube_easy_create(const struct kube_config *c,
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, data);
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, s->trouble);
     set_tls(s, c);
+    s->tls_generation = c->tls_generation;
     return s;
 }
 
-static void set_headers(struct kube_easy *s, const struct kube_config *c, uint64_t credentials,
-                        const char *accept)
+static void set_headers(struct kube_easy *s, const struct kube_config *c, const char *accept)
 {
     const char *fixed[] = {"Content-Type: application/json", "Expect:"};
     char *accepts;
 
-    if (s->headers && s->credentials == credentials && !strcmp(s->accept, accept))
+    if (s->headers && s->generation == c->generation && !strcmp(s->accept, accept))
         return;
     curl_slist_free_all(s->headers);
     accepts = xasprintf("Accept: %s", accept);
@@ -109,18 +111,18 @@ static void set_headers(struct kube_easy *s, const struct kube_config *c, uint64
         s->headers = curl_slist_append(s->headers, line);
         free(line);
     }
-    s->credentials = credentials;
+    s->generation = c->generation;
     s->accept = accept;
     curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
 }
 
-void kube_easy_aim(struct kube_easy *s, const struct kube_config *c, uint64_t credentials,
+void kube_easy_aim(struct kube_easy *s, const struct kube_config *c,
                    const struct kube_easy_order *o)
 {
     char *url = xasprintf("%s%s", c->server, o->path);
     bool is_get = !strcmp(o->method, "GET");
 
-    set_headers(s, c, credentials, o->accept);
+    set_headers(s, c, o->accept);
     s->trouble[0] = '\0';
     curl_easy_setopt(s->easy, CURLOPT_URL, url);
     free(url);
@@ -135,4 +137,38 @@ void kube_easy_aim(struct kube_easy *s, const struct kube_config *c, uint64_t cr
     curl_easy_setopt(s->easy, CURLOPT_TIMEOUT_MS, (long)(o->timeout_us / 1000));
     curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, o->ctx);
     curl_easy_setopt(s->easy, CURLOPT_PRIVATE, o->ctx);
+}
+
+bool kube_easy_was_sent(CURLcode code)
+{
+    switch (code) {
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_PROXY:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool kube_easy_is_refused(CURLcode code, long status)
+{
+    return code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_PEER_FAILED_VERIFICATION || (code == CURLE_OK && status == 401);
+}
+
+void kube_easy_trouble(const struct kube_easy *s, CURLcode code, char *buf, size_t size)
+{
+    long os_errno = 0;
+
+    (void)curl_easy_getinfo(s->easy, CURLINFO_OS_ERRNO, &os_errno);
+    if (code == CURLE_COULDNT_CONNECT && os_errno == ECONNREFUSED)
+        (void)str_copy(buf, size, "connection refused");
+    else
+        (void)str_copy(buf, size, s->trouble[0] ? s->trouble : curl_easy_strerror(code));
 }

@@ -4,6 +4,8 @@
 #define QUEUED_KUBE_KUBE_EASY_H
 
 #include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kube/kube_config.h"
@@ -13,9 +15,10 @@ struct kube_easy {
     CURL *easy;
     struct curl_slist *headers;
     struct curl_slist *connect_to;
-    uint64_t credentials;   /* generation that headers were made for */
-    const char *accept;     /* likewise */
-    struct kube_easy *next; /* of the idle ones */
+    uint64_t generation;     /* of the credentials that headers were made for */
+    uint64_t tls_generation; /* of the certificates */
+    const char *accept;      /* that headers were made for */
+    struct kube_easy *next;  /* of the idle ones */
     char trouble[CURL_ERROR_SIZE];
 };
 
@@ -27,12 +30,18 @@ struct kube_easy_order {
     void *ctx;          /* of the data function, and CURLINFO_PRIVATE */
 };
 
-/* config is borrowed: its certificates are not copied. */
+/* Nothing of config is kept. */
 struct kube_easy *kube_easy_create(const struct kube_config *c,
                                    size_t (*data)(char *p, size_t size, size_t n, void *ctx));
 void kube_easy_destroy(struct kube_easy *s);
-/* Make it ready for one request. credentials: generation of c's token. */
-void kube_easy_aim(struct kube_easy *s, const struct kube_config *c, uint64_t credentials,
+/* Make it ready for one request. */
+void kube_easy_aim(struct kube_easy *s, const struct kube_config *c,
                    const struct kube_easy_order *o);
+/* May the server have seen a request that ended so? */
+bool kube_easy_was_sent(CURLcode code);
+/* Did it end for credentials or certificates that may be out of date? */
+bool kube_easy_is_refused(CURLcode code, long status);
+/* Why it ended so, in words. */
+void kube_easy_trouble(const struct kube_easy *s, CURLcode code, char *buf, size_t size);
 
 #endif

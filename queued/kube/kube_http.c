@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kube_http.c - curl multi handles driven by socket_action from one epoll descriptor.
  *
- * curl may close a descriptor without telling the socket callback, and the number may come back
- * for another connection: every registration carries a generation, and events of an older one are
- * ignored. A multi handle that reports an error is unusable and is built anew.
+ * Which descriptors wait is kube_socks.h, what a request looks like kube_easy.h. A multi handle
+ * that reports an error is unusable and is built anew.
  */
 #include "kube/kube_http.h"
 
@@ -18,10 +17,10 @@
 #include <utlist.h>
 
 #include "kube/kube_easy.h"
+#include "kube/kube_socks.h"
 #include "util/log.h"
 #include "util/mem.h"
 #include "util/str.h"
-#include "util/vec.h"
 
 enum { LANE_WATCH, LANE_CALL_A, LANE_CALL_B, LANE_EVENT, LANES };
 enum { QUEUE_URGENT, QUEUE_CREATE, QUEUE_EVENT, QUEUES };
@@ -37,6 +36,7 @@ struct http_request {
     struct str answer;
     bool is_too_large, is_broken_off;
     bool has_begun, is_collected; /* a body with status 200 */
+    bool is_again;                /* it was sent before, with credentials that were refused */
 };
 
 struct lane {
@@ -47,22 +47,19 @@ struct lane {
     struct kube_http *http;
 };
 
-struct sock {
-    uint32_t generation;
-    int lane; /* -1: not registered */
-};
-
 struct kube_http {
-    struct kube_config *config;
-    int epoll_fd;
-    uint64_t credentials;
+    const struct kube_config *config;
+    enum http_gate gate;
+    char *why; /* the gate is shut; NULL */
     struct lane lanes[LANES];
     struct http_request *queue[QUEUES];
     size_t n_waiting[QUEUES];
     struct kube_easy *idle;
-    VEC(struct sock) socks; /* by descriptor */
+    struct socks socks;
     void *note_ctx;
     void (*note)(void *ctx, const struct http_order *order, const struct http_answer *answer);
+    void *refused_ctx;
+    bool (*refused)(void *ctx, uint64_t generation);
 };
 
 usec_t http_now(void)
@@ -75,55 +72,30 @@ usec_t http_now(void)
 
 /* ---- sockets */
 
-static struct sock *sock_of(struct kube_http *h, int fd)
-{
-    while (h->socks.n <= (size_t)fd) {
-        struct sock *s = vec_push(&h->socks);
-
-        s->lane = -1;
-    }
-    return &h->socks.v[fd];
-}
-
-static void sock_forget(struct kube_http *h, int fd)
-{
-    struct sock *s = sock_of(h, fd);
-
-    if (s->lane < 0)
-        return;
-    s->lane = -1;
-    s->generation++;
-    /* curl may have closed it already (ENOENT, EBADF) */
-    (void)epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-}
-
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unused)
 {
     struct lane *lane = ctx;
     struct kube_http *h = lane->http;
-    struct epoll_event ev = {0};
-    struct sock *s;
+    uint32_t events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
+                      (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
 
     (void)easy;
     (void)unused;
-    sock_forget(h, fd);
-    if (what == CURL_POLL_REMOVE)
+    if (what == CURL_POLL_REMOVE) {
+        socks_forget(&h->socks, fd);
         return 0;
-    s = sock_of(h, fd);
-    ev.events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
-                (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
-    ev.data.u64 = (uint64_t)s->generation << 32 | (uint32_t)fd;
-    if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
-        log_error("cannot wait for a socket of the API server", "err=\"%s\"", strerror(errno));
-        return -1;
     }
-    s->lane = (int)(lane - h->lanes);
-    return 0;
+    if (!socks_set(&h->socks, fd, (int)(lane - h->lanes), events))
+        return 0;
+    log_error("cannot wait for a socket of the API server", "err=\"%s\"", strerror(errno));
+    return -1;
 }
 
 static int on_close(void *ctx, curl_socket_t fd)
 {
-    sock_forget(ctx, fd);
+    struct kube_http *h = ctx;
+
+    socks_forget(&h->socks, fd);
     return close(fd);
 }
 
@@ -252,15 +224,19 @@ bool http_has_room(const struct kube_http *h, enum http_class kind)
     return h->n_waiting[queue_of(kind)] < HTTP_QUEUE_ROOM;
 }
 
-void http_new_credentials(struct kube_http *h)
-{
-    h->credentials++;
-}
-
+/* A slot with today's certificates; older ones go, their connections drain. */
 static struct kube_easy *easy_of(struct kube_http *h)
 {
-    struct kube_easy *e = kube_easy_create(h->config, on_data);
+    struct kube_easy *e = h->idle;
 
+    while (e) {
+        LL_DELETE(h->idle, e);
+        if (e->tls_generation == h->config->tls_generation)
+            return e;
+        kube_easy_destroy(e);
+        e = h->idle;
+    }
+    e = kube_easy_create(h->config, on_data);
     curl_easy_setopt(e->easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
     curl_easy_setopt(e->easy, CURLOPT_CLOSESOCKETDATA, h);
     return e;
@@ -268,36 +244,39 @@ static struct kube_easy *easy_of(struct kube_http *h)
 
 /* ---- answers */
 
-static bool was_sent(CURLcode code)
-{
-    switch (code) {
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_PEER_FAILED_VERIFICATION:
-        return false;
-    default:
-        return true;
-    }
-}
-
 static void describe(const struct http_request *req, CURLcode code, char *buf, size_t size)
 {
-    long os_errno = 0;
-
-    if (req->is_too_large) {
+    if (req->is_too_large)
         (void)snprintf(buf, size, "the answer is larger than %zu bytes", req->order.body_max);
-        return;
-    }
-    (void)curl_easy_getinfo(req->slot->easy, CURLINFO_OS_ERRNO, &os_errno);
-    if (code == CURLE_COULDNT_CONNECT && os_errno == ECONNREFUSED)
-        (void)snprintf(buf, size, "connection refused");
-    else if (req->slot->trouble[0])
-        (void)str_copy(buf, size, req->slot->trouble);
     else
-        (void)str_copy(buf, size, curl_easy_strerror(code));
+        kube_easy_trouble(req->slot, code, buf, size);
+}
+
+static void answer_with(struct kube_http *h, struct http_request *req,
+                        const struct http_answer *answer)
+{
+    if (h->note)
+        h->note(h->note_ctx, &req->order, answer);
+    if (req->order.done)
+        req->order.done(req->order.ctx, answer);
+    request_destroy(req);
+}
+
+/* Refused for its credentials, and there are or will be newer ones: back into the queue, once. */
+static bool send_again(struct kube_http *h, struct http_request *req, CURLcode code, long status)
+{
+    int q = queue_of(req->order.kind);
+
+    if (req->is_again || !h->refused || !kube_easy_is_refused(code, status) ||
+        !h->refused(h->refused_ctx, req->slot->generation))
+        return false;
+    land(h, req);
+    req->slot = NULL;
+    req->is_again = true;
+    str_clear(&req->answer);
+    DL_PREPEND(h->queue[q], req);
+    h->n_waiting[q]++;
+    return true;
 }
 
 static void finish(struct kube_http *h, struct http_request *req, CURLcode code)
@@ -309,11 +288,13 @@ static void finish(struct kube_http *h, struct http_request *req, CURLcode code)
 
     (void)curl_easy_getinfo(req->slot->easy, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(req->slot->easy, CURLINFO_RETRY_AFTER, &retry_after);
+    if (send_again(h, req, code, status))
+        return;
     if (code != CURLE_OK && !req->is_broken_off)
         describe(req, code, trouble, sizeof(trouble));
     if (code == CURLE_OK || req->order.kind == HTTP_WATCH)
         answer.status = (int)status;
-    answer.was_sent = was_sent(code);
+    answer.was_sent = kube_easy_was_sent(code);
     answer.is_refused = code == CURLE_COULDNT_CONNECT;
     answer.trouble = trouble;
     answer.body = str_text(&req->answer);
@@ -321,11 +302,7 @@ static void finish(struct kube_http *h, struct http_request *req, CURLcode code)
     if (retry_after > 0)
         answer.retry_after_us = (usec_t)(retry_after > 600 ? 600 : retry_after) * USEC_PER_SEC;
     land(h, req);
-    if (h->note)
-        h->note(h->note_ctx, &req->order, &answer);
-    if (req->order.done)
-        req->order.done(req->order.ctx, &answer);
-    request_destroy(req);
+    answer_with(h, req, &answer);
 }
 
 static CURLM *multi_create(struct lane *lane)
@@ -365,27 +342,19 @@ static void rebuild(struct kube_http *h, int which, CURLMcode code)
     while (lost) {
         req = lost;
         DL_DELETE(lost, req); /* NOLINT(clang-analyzer-core.NullDereference): the head has a prev */
-        if (h->note)
-            h->note(h->note_ctx, &req->order, &answer);
-        if (req->order.done)
-            req->order.done(req->order.ctx, &answer);
-        request_destroy(req);
+        answer_with(h, req, &answer);
     }
 }
 
 static void launch(struct kube_http *h, struct http_request *req, int lane)
 {
-    struct kube_easy *s = h->idle;
+    struct kube_easy *s = easy_of(h);
     CURLMcode code;
 
-    if (s)
-        LL_DELETE(h->idle, s);
-    else
-        s = easy_of(h);
     unqueue(h, req);
     req->slot = s;
     req->lane = lane;
-    kube_easy_aim(s, h->config, h->credentials,
+    kube_easy_aim(s, h->config,
                   &(struct kube_easy_order){
                       .method = req->order.method,
                       .path = req->order.path,
@@ -408,12 +377,29 @@ static bool launch_event(struct kube_http *h)
     return true;
 }
 
+/* There are no credentials: one request is answered with the reason. */
+static bool turn_away(struct kube_http *h)
+{
+    struct http_answer answer = {.trouble = h->why, .body = "", .retry_after_us = -1};
+    struct http_request *req = NULL;
+
+    for (int q = 0; q < QUEUES && !req; q++)
+        req = h->queue[q];
+    if (!req)
+        return false;
+    unqueue(h, req);
+    answer_with(h, req, &answer);
+    return true;
+}
+
 static bool launch_next(struct kube_http *h)
 {
     struct lane *a = &h->lanes[LANE_CALL_A], *b = &h->lanes[LANE_CALL_B];
     int lane = a->n_flying <= b->n_flying ? LANE_CALL_A : LANE_CALL_B;
     struct http_request *req;
 
+    if (h->gate != HTTP_GATE_OPEN)
+        return h->gate == HTTP_GATE_SHUT && turn_away(h);
     for (req = h->queue[QUEUE_URGENT]; req; req = req->next)
         if (req->order.kind == HTTP_WATCH) {
             launch(h, req, LANE_WATCH);
@@ -462,19 +448,18 @@ static bool drain(struct kube_http *h)
 static void take_socket_events(struct kube_http *h)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    int n = epoll_wait(h->epoll_fd, events, EVENTS_AT_ONCE, 0);
+    int n = epoll_wait(h->socks.epoll_fd, events, EVENTS_AT_ONCE, 0);
 
     for (int i = 0; i < n; i++) {
-        int fd = (int)(events[i].data.u64 & 0xffffffffu);
-        const struct sock *s = sock_of(h, fd);
-        int mask = 0;
+        int fd, mask = 0;
+        int lane = socks_lane(&h->socks, &events[i], &fd);
 
-        if (s->lane < 0 || s->generation != (uint32_t)(events[i].data.u64 >> 32))
+        if (lane < 0)
             continue;
         mask |= events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0;
         mask |= events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0;
         mask |= events[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0;
-        act(h, s->lane, fd, mask);
+        act(h, lane, fd, mask);
     }
 }
 
@@ -505,10 +490,12 @@ usec_t http_wake(const struct kube_http *h)
     bool has_room = h->lanes[LANE_CALL_A].n_flying < HTTP_CALLS_PER_LANE ||
                     h->lanes[LANE_CALL_B].n_flying < HTTP_CALLS_PER_LANE;
 
+    if (h->gate == HTTP_GATE_WAIT)
+        has_room = false;
     if ((h->n_waiting[QUEUE_URGENT] || h->n_waiting[QUEUE_CREATE]) && has_room)
         return 0;
-    if (h->n_waiting[QUEUE_EVENT] && !h->n_waiting[QUEUE_URGENT] && !h->n_waiting[QUEUE_CREATE] &&
-        h->lanes[LANE_EVENT].n_flying < HTTP_EVENTS_AT_ONCE)
+    if (h->gate != HTTP_GATE_WAIT && h->n_waiting[QUEUE_EVENT] && !h->n_waiting[QUEUE_URGENT] &&
+        !h->n_waiting[QUEUE_CREATE] && h->lanes[LANE_EVENT].n_flying < HTTP_EVENTS_AT_ONCE)
         return 0;
     for (int i = 0; i < LANES; i++)
         if (h->lanes[i].timeout_at < wake)
@@ -518,7 +505,7 @@ usec_t http_wake(const struct kube_http *h)
 
 int http_fd(const struct kube_http *h)
 {
-    return h->epoll_fd;
+    return h->socks.epoll_fd;
 }
 
 void http_set_note(struct kube_http *h, void *ctx,
@@ -529,7 +516,23 @@ void http_set_note(struct kube_http *h, void *ctx,
     h->note = note;
 }
 
-int http_create(struct kube_http **ret, struct kube_config *config, struct err *err)
+void http_set_refused(struct kube_http *h, void *ctx,
+                      bool (*refused)(void *ctx, uint64_t generation))
+{
+    h->refused_ctx = ctx;
+    h->refused = refused;
+}
+
+void http_set_gate(struct kube_http *h, enum http_gate gate, const char *why)
+{
+    h->gate = gate;
+    if (gate == HTTP_GATE_SHUT && (!h->why || strcmp(h->why, why) != 0)) {
+        free(h->why);
+        h->why = xstrdup(why);
+    }
+}
+
+int http_create(struct kube_http **ret, const struct kube_config *config, struct err *err)
 {
     struct kube_http *h;
     int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -542,7 +545,7 @@ int http_create(struct kube_http **ret, struct kube_config *config, struct err *
     }
     h = xcalloc(1, sizeof(*h));
     h->config = config;
-    h->epoll_fd = fd;
+    h->socks.epoll_fd = fd;
     for (int i = 0; i < LANES; i++) {
         h->lanes[i].http = h;
         h->lanes[i].timeout_at = INT64_MAX;
@@ -574,8 +577,9 @@ void http_destroy(struct kube_http *h)
     }
     for (int i = 0; i < LANES; i++)
         (void)curl_multi_cleanup(h->lanes[i].multi); /* the process goes on without it */
-    (void)close(h->epoll_fd);
-    vec_fini(&h->socks);
+    (void)close(h->socks.epoll_fd);
+    vec_fini(&h->socks.v);
+    free(h->why);
     free(h);
     curl_global_cleanup();
 }

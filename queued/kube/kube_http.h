@@ -56,8 +56,13 @@ struct http_order {
     void *ctx;
 };
 
-/* config is borrowed. note (may be NULL) sees every answer before its done(). */
-int http_create(struct kube_http **ret, struct kube_config *config, struct err *err);
+/* May requests be sent? Where credentials are being fetched they wait; where there are none they
+ * are answered with the reason. */
+enum http_gate { HTTP_GATE_OPEN, HTTP_GATE_WAIT, HTTP_GATE_SHUT };
+
+/* config is borrowed; its generations say when its contents have changed. note (may be NULL) sees
+ * every answer before its done(). */
+int http_create(struct kube_http **ret, const struct kube_config *config, struct err *err);
 void http_destroy(struct kube_http *h);
 void http_set_note(struct kube_http *h, void *ctx,
                    void (*note)(void *ctx, const struct http_order *order,
@@ -71,8 +76,12 @@ void http_drop(struct kube_http *h, struct http_request *req);
 /* Do fewer than HTTP_QUEUE_ROOM requests of this kind wait? Bodies are made only while there is
  * room. */
 bool http_has_room(const struct kube_http *h, enum http_class kind);
-/* The credentials in config changed: new requests carry them. */
-void http_new_credentials(struct kube_http *h);
+/* why: the trouble of a shut gate, copied. Open at first. */
+void http_set_gate(struct kube_http *h, enum http_gate gate, const char *why);
+/* refused() hears of each request whose credentials (of that generation) were refused; true: it is
+ * sent once more with those that are there when the gate is open. It must not send or drop. */
+void http_set_refused(struct kube_http *h, void *ctx,
+                      bool (*refused)(void *ctx, uint64_t generation));
 
 int http_fd(const struct kube_http *h);
 /* Monotonic microseconds, the clock of everything below queued/kube. */
