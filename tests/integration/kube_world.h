@@ -62,6 +62,7 @@ struct world {
 };
 
 static char standin_path[512];
+static const char *world_protobuf = "serve"; /* or ignore or refuse: of the next server */
 
 /* First of all: find the stand-in, keep to one test if its name is given. */
 static inline void world_setup(int argc, char **argv)
@@ -83,10 +84,11 @@ static inline void world_setup(int argc, char **argv)
 static inline void server_start(struct world *w, const char *const *more)
 {
     char port[16], port_file[96], kubeconfig[96], audit[96], state[96];
-    const char *argv[40] = {standin_path, "--port",           port,      "--port-file",
-                            port_file,    "--audit",          audit,     "--state",
-                            state,        "--kubeconfig-out", kubeconfig};
-    int n = 11;
+    const char *argv[40] = {standin_path,  "--port",           port,       "--port-file",
+                            port_file,     "--audit",          audit,      "--state",
+                            state,         "--kubeconfig-out", kubeconfig, "--protobuf",
+                            world_protobuf};
+    int n = 13;
     FILE *f = NULL;
 
     (void)snprintf(port, sizeof(port), "%u", w->port);

@@ -107,18 +107,23 @@ static void news_arrive_after_any_trouble_of_a_watch(void **state)
          "/_standin/drop-watches"},
     };
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct world *w = world_ready(&short_times);
+    for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+        const char *rules = rows[i / 2].rules, *control = rows[i / 2].control;
+        struct world *w;
         char node[16];
 
+        world_protobuf = i % 2 ? "ignore" : "serve";
+        w = world_ready(&short_times);
+
         (void)snprintf(node, sizeof(node), "node-%03zu", i % 8);
-        faults(w, rows[i].rules);
-        if (rows[i].control)
-            cJSON_Delete(ask(w, "POST", rows[i].control, "{}"));
+        faults(w, rules);
+        if (control)
+            cJSON_Delete(ask(w, "POST", control, "{}"));
         cordon(w, node, true);
         world_until(w, shows(w, node, true));
         world_destroy(w);
     }
+    world_protobuf = "serve";
 }
 
 static void an_expired_version_leads_to_a_new_list(void **state)

@@ -99,8 +99,24 @@ static struct MHD_Response *make_response(struct request *req)
     return MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_FREE);
 }
 
+/* An answer in JSON becomes protobuf where the client wants that and there is a table for it.
+ * Lists and watches have seen to it themselves. */
+static void encode_reply(struct request *req)
+{
+    struct reply *reply = &req->reply;
+    struct strbuf body = {0};
+    if (!req->wants_proto || reply->type != NULL || reply->watch != NULL ||
+        !proto_put_answer(&body, reply->body.data, reply->body.len)) {
+        return;
+    }
+    strbuf_fini(&reply->body);
+    reply->body = body;
+    reply->type = PROTO_TYPE;
+}
+
 static enum MHD_Result send_reply(struct request *req)
 {
+    encode_reply(req);
     const char *type = req->reply.type != NULL ? req->reply.type : "application/json";
     struct MHD_Response *response = make_response(req);
     if (response == NULL) {
@@ -151,11 +167,22 @@ static bool is_authorized(const struct standin *s, const struct request *req)
            strcmp(sent + 7, s->options.token) == 0;
 }
 
-static bool accepts_json(const struct request *req)
+/* Whether something of what the client takes can be served; sets wants_proto. */
+static bool negotiate(const struct standin *s, struct request *req)
 {
     const char *sent = MHD_lookup_connection_value(req->connection, MHD_HEADER_KIND, "Accept");
-    return !req->has_resource || sent == NULL || strstr(sent, "json") != NULL ||
-           strstr(sent, "*/*") != NULL || strstr(sent, "application/*") != NULL;
+    if (!req->has_resource || sent == NULL) {
+        return true;
+    }
+    const char *proto = strstr(sent, PROTO_TYPE);
+    const char *json = strstr(sent, "json");
+    if (proto != NULL && s->options.proto == PROTO_REFUSE) {
+        return false;
+    }
+    req->wants_proto = proto != NULL && s->options.proto == PROTO_SERVE &&
+                       (json == NULL || proto < json) && strstr(sent, "as=") == NULL;
+    return req->wants_proto || json != NULL || strstr(sent, "*/*") != NULL ||
+           strstr(sent, "application/*") != NULL;
 }
 
 static void serve(struct standin *s, struct request *req)
@@ -165,7 +192,7 @@ static void serve(struct standin *s, struct request *req)
     } else if (req->body.len > BODY_BYTES_MAX) {
         reply_error(req, 413, "RequestEntityTooLarge",
                     "Request entity too large: limit is 3145728");
-    } else if (!accepts_json(req)) {
+    } else if (!negotiate(s, req)) {
         reply_status(req, &(struct status){.code = 406,
                                            .reason = "NotAcceptable",
                                            .message =

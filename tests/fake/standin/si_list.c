@@ -244,14 +244,65 @@ static void find_range(const struct snapshot *snapshot, const struct list_query 
     strbuf_fini(&edge);
 }
 
+static void add_proto_item(struct strbuf *items, const struct rec *rec)
+{
+    proto_put_bytes(items, 2, rec->proto, rec->proto_len);
+}
+
+/* What a page says of itself. */
+struct page {
+    uint64_t rv;
+    char *token;        /* of the next page, NULL = this is the last one */
+    uint64_t remaining; /* 0 = not said */
+};
+
+static void print_json(struct request *req, const struct page *page, const struct strbuf *items)
+{
+    struct strbuf *b = &req->reply.body;
+    open_list(b, req);
+    strbuf_printf(b, "\"resourceVersion\":\"%" PRIu64 "\"", page->rv);
+    if (page->token != NULL) {
+        strbuf_printf(b, ",\"continue\":\"%s\"", page->token);
+    }
+    if (page->remaining > 0) {
+        strbuf_printf(b, ",\"remainingItemCount\":%" PRIu64, page->remaining);
+    }
+    strbuf_puts(b, "},\"items\":[");
+    strbuf_add(b, items->data != NULL ? items->data : "", items->len);
+    strbuf_puts(b, "]}\n");
+}
+
+static void print_proto(struct request *req, const struct page *page, const struct strbuf *items)
+{
+    struct strbuf meta = {0};
+    struct strbuf list = {0};
+    char text[32];
+    size_t len = (size_t)snprintf(text, sizeof(text), "%" PRIu64, page->rv);
+    proto_put_bytes(&meta, 1, "", 0);
+    proto_put_bytes(&meta, 2, text, len);
+    proto_put_bytes(&meta, 3, page->token != NULL ? page->token : "",
+                    page->token != NULL ? strlen(page->token) : 0);
+    if (page->remaining > 0) {
+        proto_put_int(&meta, 4, page->remaining);
+    }
+    proto_put_bytes(&list, 1, meta.data, meta.len);
+    strbuf_add(&list, items->data != NULL ? items->data : "", items->len);
+    (void)snprintf(text, sizeof(text), "%sList", res_table[req->res].kind);
+    proto_put_envelope(&req->reply.body, text, &list);
+    req->reply.type = PROTO_TYPE;
+    strbuf_fini(&meta);
+    strbuf_fini(&list);
+}
+
 static void print_list(struct request *req, const struct list_query *q,
                        const struct selector *selector, const struct snapshot *snapshot)
 {
     struct strbuf items = {0};
     uint64_t taken = 0;
     const struct rec *last = NULL;
-    uint64_t remaining = 0;
+    struct page page = {.rv = snapshot->rv};
     size_t range[2];
+    bool is_proto = req->wants_proto && proto_table(res_table[req->res].kind) != NULL;
     find_range(snapshot, q, selector, range);
     for (size_t i = range[0]; i < range[1]; i++) {
         const struct rec *rec = snapshot->items[i];
@@ -259,31 +310,20 @@ static void print_list(struct request *req, const struct list_query *q,
             continue;
         }
         if (q->limit > 0 && taken == q->limit) {
-            remaining = range[1] - i; /* printed only when everything matches */
+            char rv[24];
+            (void)snprintf(rv, sizeof(rv), "%" PRIu64, snapshot->rv);
+            page.token = token_make(rv, last->key);
+            page.remaining = selector->count == 0 ? range[1] - i : 0; /* all of them match */
             break;
         }
-        add_item(&items, rec);
+        (is_proto ? add_proto_item : add_item)(&items, rec);
         last = rec;
         taken++;
     }
     reply_plain(req, 200, "");
     req->reply.type = NULL;
-    struct strbuf *b = &req->reply.body;
-    open_list(b, req);
-    strbuf_printf(b, "\"resourceVersion\":\"%" PRIu64 "\"", snapshot->rv);
-    if (remaining > 0) {
-        char rv[24];
-        (void)snprintf(rv, sizeof(rv), "%" PRIu64, snapshot->rv);
-        char *token = token_make(rv, last->key);
-        strbuf_printf(b, ",\"continue\":\"%s\"", token);
-        free(token);
-        if (selector->count == 0) {
-            strbuf_printf(b, ",\"remainingItemCount\":%" PRIu64, remaining);
-        }
-    }
-    strbuf_puts(b, "},\"items\":[");
-    strbuf_add(b, items.data != NULL ? items.data : "", items.len);
-    strbuf_puts(b, "]}\n");
+    (is_proto ? print_proto : print_json)(req, &page, &items);
+    free(page.token);
     strbuf_fini(&items);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "si_json.h"
+#include "si_proto.h"
 
 void rec_ref(struct rec *rec)
 {
@@ -107,7 +108,7 @@ static size_t put_text(struct strbuf *pool, const char *text)
 
 /* Offsets of the texts in the pool, in the order of struct rec. */
 struct offsets {
-    size_t key, ns, name, uid, phase, node, sched, labels, text;
+    size_t key, ns, name, uid, phase, node, sched, labels, text, proto;
 };
 
 static struct offsets fill_pool(struct strbuf *pool, enum res_id res, const cJSON *json)
@@ -130,6 +131,10 @@ static struct offsets fill_pool(struct strbuf *pool, enum res_id res, const cJSO
     assert(text != NULL);
     (void)put_text(pool, text);
     free(text);
+    at.proto = pool->len;
+    if (proto_table(res_table[res].kind) != NULL) {
+        proto_put(pool, proto_table(res_table[res].kind), json);
+    }
     return at;
 }
 
@@ -189,7 +194,9 @@ struct rec *rec_build(enum res_id res, cJSON *json, uint64_t rv)
         .sched = base + at.sched,
         .labels = base + at.labels,
         .text = base + at.text,
-        .len = pool.len - at.text - 1,
+        .len = at.proto - at.text - 1,
+        .proto = base + at.proto,
+        .proto_len = pool.len - at.proto,
     };
     read_node(rec, json);
     rec->terminal = strcmp(rec->phase, "Succeeded") == 0 || strcmp(rec->phase, "Failed") == 0;

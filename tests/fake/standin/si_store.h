@@ -69,6 +69,8 @@ struct rec {
     size_t body_off; /* text from here on is the object without kind and apiVersion */
     size_t rv_off;   /* where the digits of metadata.resourceVersion begin */
     size_t rv_len;
+    const char *proto; /* nodes and pods: the object as protobuf, without its envelope */
+    size_t proto_len;
 };
 
 /* One change. rec is the new version (of a deletion: the last content with the new rv). */

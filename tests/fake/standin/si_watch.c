@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "si_fault.h"
+#include "si_json.h"
 #include "si_list.h"
 #include "si_select.h"
 #include "si_status.h"
@@ -35,6 +36,7 @@ struct watch {
     bool is_broken;         /* the client is gone */
     bool is_silent;
     bool is_doubled;
+    bool is_proto;
     uint64_t stale_until_us;
     uint64_t bookmark_us; /* when the next one is due */
     uint64_t deadline_us; /* UINT64_MAX = none */
@@ -47,10 +49,36 @@ struct watch {
 
 static const char *const type_names[] = {"ADDED", "MODIFIED", "DELETED"};
 
+/* The object with another resourceVersion than its own. */
+static void print_proto_at(struct watch *w, enum event_type type, const struct rec *rec,
+                           uint64_t rv)
+{
+    char text[24];
+    (void)snprintf(text, sizeof(text), "%" PRIu64, rv);
+    cJSON *json = rec_parse(rec);
+    json_set(json_object(json, "metadata"), "resourceVersion", text);
+    proto_put_event_json(&w->out, type_names[type], json);
+    cJSON_Delete(json);
+}
+
+static void print_proto(struct watch *w, enum event_type type, const struct rec *rec, uint64_t rv)
+{
+    if (rv != rec->rv) {
+        print_proto_at(w, type, rec, rv);
+        return;
+    }
+    const struct strbuf message = {.data = (char *)(uintptr_t)rec->proto, .len = rec->proto_len};
+    proto_put_event(&w->out, type_names[type], res_table[rec->res].kind, &message);
+}
+
 static void print_event(struct watch *w, enum event_type type, const struct rec *rec, uint64_t rv)
 {
     int times = w->is_doubled ? 2 : 1;
     for (int i = 0; i < times; i++) {
+        if (w->is_proto) {
+            print_proto(w, type, rec, rv);
+            continue;
+        }
         strbuf_printf(&w->out, "{\"type\":\"%s\",\"object\":", type_names[type]);
         if (rv == rec->rv) {
             strbuf_add(&w->out, rec->text, rec->len);
@@ -77,6 +105,20 @@ static void add_event(struct watch *w, const struct event *event)
     }
 }
 
+/* An object that is no version of the store. */
+static void print_object(struct watch *w, const char *type, const struct strbuf *object)
+{
+    if (w->is_proto) {
+        cJSON *json = cJSON_ParseWithLength(object->data, object->len);
+        proto_put_event_json(&w->out, type, json);
+        cJSON_Delete(json);
+        return;
+    }
+    strbuf_printf(&w->out, "{\"type\":\"%s\",\"object\":", type);
+    strbuf_add(&w->out, object->data, object->len);
+    strbuf_puts(&w->out, "}\n");
+}
+
 static void print_bookmark(struct watch *w, uint64_t rv)
 {
     const struct res *res = &res_table[w->selector.res];
@@ -92,13 +134,16 @@ static void print_bookmark(struct watch *w, uint64_t rv)
     } else if (w->selector.res == RES_LEASES) {
         rest = ",\"spec\":{}";
     }
-    strbuf_printf(&w->out,
-                  "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\","
-                  "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"%s}%s}}\n",
+    struct strbuf object = {0};
+    strbuf_printf(&object,
+                  "{\"kind\":\"%s\",\"apiVersion\":\"%s\","
+                  "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"%s}%s}",
                   res->kind, res->api_version, rv,
                   w->wants_initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
                                        : "",
                   rest);
+    print_object(w, "BOOKMARK", &object);
+    strbuf_fini(&object);
     w->sent_rv = rv;
 }
 
@@ -310,11 +355,9 @@ size_t watch_end_all(struct standin *s)
     return count;
 }
 
-static void end_with_error(struct watch *w, const char *text)
+static void end_with_error(struct watch *w, const struct strbuf *status)
 {
-    strbuf_puts(&w->out, "{\"type\":\"ERROR\",\"object\":");
-    strbuf_puts(&w->out, text);
-    strbuf_puts(&w->out, "}\n");
+    print_object(w, "ERROR", status);
     w->is_ended = true;
 }
 
@@ -328,7 +371,7 @@ static void set_start(struct watch *w, uint64_t rv, bool is_list)
     w->sent_rv = rv;
     if (rv > store->rv && is_list) {
         list_print_too_large(&error, rv, store->rv);
-        end_with_error(w, error.data);
+        end_with_error(w, &error);
     } else if (rv == 0 || is_list) {
         w->initial = store_snapshot(store, w->selector.res, store->rv);
         w->from_rv = store->rv;
@@ -338,7 +381,7 @@ static void set_start(struct watch *w, uint64_t rv, bool is_list)
         (void)snprintf(text, sizeof(text), "too old resource version: %" PRIu64 " (%" PRIu64 ")",
                        rv, store->rv);
         status_print(&error, &(struct status){.code = 410, .reason = "Expired", .message = text});
-        end_with_error(w, error.data);
+        end_with_error(w, &error);
     } else if (rv < store->rv) {
         w->cursor = store_seek(store, rv);
     }
@@ -383,12 +426,13 @@ void watch_serve(struct standin *s, struct request *req)
     if (timeout != NULL && number_parse(timeout, &timeout_s) == 0 && timeout_s > 0) {
         w->deadline_us = now_us + timeout_s * 1000000;
     }
+    w->is_proto = req->wants_proto && proto_table(res_table[req->res].kind) != NULL;
     plan_bookmark(w, now_us);
     apply_fault(w, req, now_us);
     set_start(w, rv, request_flag(req, "sendInitialEvents"));
     w->next = s->watches;
     s->watches = w;
     reply_plain(req, 200, "");
-    req->reply.type = NULL;
+    req->reply.type = w->is_proto ? PROTO_TYPE ";stream=watch" : NULL;
     req->reply.watch = w;
 }

@@ -51,7 +51,8 @@ static const char usage_text[] =
     "  --tls-cert FILE --tls-key FILE --client-ca FILE\n"
     "  --history N         events kept for watches (100000)\n"
     "  --bookmark-ms N     time between bookmarks (5000)\n"
-    "  --no-kubelet        bound pods stay Pending\n";
+    "  --no-kubelet        bound pods stay Pending\n"
+    "  --protobuf MODE     serve it (default), ignore the wish, or refuse it with 406\n";
 
 enum option_id {
     OPT_PORT = 1,
@@ -72,7 +73,8 @@ enum option_id {
     OPT_CA,
     OPT_HISTORY,
     OPT_BOOKMARK,
-    OPT_NO_KUBELET
+    OPT_NO_KUBELET,
+    OPT_PROTOBUF
 };
 
 static const struct option long_options[] = {
@@ -95,6 +97,7 @@ static const struct option long_options[] = {
     {"history", required_argument, NULL, OPT_HISTORY},
     {"bookmark-ms", required_argument, NULL, OPT_BOOKMARK},
     {"no-kubelet", no_argument, NULL, OPT_NO_KUBELET},
+    {"protobuf", required_argument, NULL, OPT_PROTOBUF},
     {NULL, 0, NULL, 0},
 };
 
@@ -129,6 +132,19 @@ static const char **text_target(struct options *o, int id)
     }
 }
 
+static bool read_proto_mode(struct options *o, const char *text)
+{
+    static const char *const modes[] = {
+        [PROTO_SERVE] = "serve", [PROTO_IGNORE] = "ignore", [PROTO_REFUSE] = "refuse"};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(modes[i], text) == 0) {
+            o->proto = (enum proto_mode)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int read_options(struct options *o, int argc, char **argv)
 {
     uint64_t port = 0;
@@ -148,7 +164,8 @@ static int read_options(struct options *o, int argc, char **argv)
     int id = getopt_long(argc, argv, "", long_options, NULL);
     for (; id != -1; id = getopt_long(argc, argv, "", long_options, NULL)) {
         const char **text = text_target(o, id);
-        bool is_known = text != NULL || id == OPT_NO_KUBELET;
+        bool is_known = text != NULL || id == OPT_NO_KUBELET ||
+                        (id == OPT_PROTOBUF && read_proto_mode(o, optarg));
         if (text != NULL) {
             *text = optarg;
         }

@@ -10,6 +10,7 @@
 #include <microhttpd.h>
 #include <stdio.h>
 
+#include "si_proto.h"
 #include "si_store.h"
 #include "si_util.h"
 
@@ -52,6 +53,7 @@ struct options {
     uint64_t history;     /* events kept */
     uint64_t bookmark_us; /* between two bookmarks of a watch */
     bool no_kubelet;
+    enum proto_mode proto;
 };
 
 /* What goes back. Zeroed means: nothing decided yet. */
@@ -75,6 +77,7 @@ struct request {
     enum verb verb;
     enum res_id res;
     bool is_events_v1;   /* events through the events.k8s.io group */
+    bool wants_proto;    /* and is given it where there is a table */
     const char *ns;      /* "" when not in the path */
     const char *name;    /* "" when not in the path */
     const char *sub;     /* "" when not in the path */
