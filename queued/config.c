@@ -48,6 +48,30 @@ static int read_kubeconfig(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+/* One of two words into a bool. */
+static int read_word(const struct yaml_at *at, const char *no, const char *yes, bool *out,
+                     struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, no) != 0 && strcmp(s, yes) != 0)
+        return yaml_fail(at, err, "\"%.40s\" is not known here; use %s or %s", s, no, yes);
+    *out = strcmp(s, yes) == 0;
+    return 0;
+}
+
+static int read_bind_mode(const struct yaml_at *at, void *out, struct err *err)
+{
+    return read_word(at, "bind", "direct", out, err);
+}
+
+static int read_events(const struct yaml_at *at, void *out, struct err *err)
+{
+    return read_word(at, "off", "pods", out, err);
+}
+
 /* ---- store, listen, kubernetes, insecureLoopback */
 
 static const struct yaml_field store_fields[] = {
@@ -79,8 +103,8 @@ static const struct yaml_field listen_fields[] = {
 static const struct yaml_field kubernetes_fields[] = {
     {.key = "kubeconfig", .read = read_kubeconfig, .offset = offsetof(struct config, kubeconfig)},
     {.key = "namespaces", .refusal = NOT_YET},
-    {.key = "bindMode", .refusal = NOT_YET},
-    {.key = "events", .refusal = NOT_YET},
+    {.key = "bindMode", .read = read_bind_mode, .offset = offsetof(struct config, is_bind_direct)},
+    {.key = "events", .read = read_events, .offset = offsetof(struct config, has_pod_events)},
 };
 
 static const struct yaml_field loopback_fields[] = {
@@ -317,6 +341,7 @@ static struct config *config_new(void)
     (void)str_copy(c->store_dir, sizeof(c->store_dir), "/var/lib/queued");
     (void)str_copy(c->rpc[0], sizeof(c->rpc[0]), "ipc:///run/queued/queued.sock");
     c->n_rpc = 1;
+    c->has_pod_events = true;
     return c;
 }
 

@@ -32,6 +32,8 @@ struct config {
     char insecure_loopback_user[USER_NAME_MAX + 1];   /* "" : TCP is refused */
     char http[CONFIG_PATH_MAX + 1];                   /* host:port; "" off */
     char kubeconfig[CONFIG_PATH_MAX + 1];             /* "" : in the cluster */
+    bool is_bind_direct;                              /* kubernetes.bindMode: direct */
+    bool has_pod_events;                              /* kubernetes.events: pods */
     uint32_t n_users;
     struct config_user *users;
     struct settings settings;

@@ -182,7 +182,8 @@ void config_print(const struct config *c, FILE *out)
     add_list(&b, c->rpc[0], sizeof(c->rpc[0]), c->n_rpc);
     str_add(&b, "}\nkubernetes: {kubeconfig: ");
     add_text(&b, c->kubeconfig);
-    str_add(&b, "}\n");
+    str_addf(&b, ", bindMode: %s, events: %s}\n", c->is_bind_direct ? "direct" : "bind",
+             c->has_pod_events ? "pods" : "off");
     add_levels(&b, &c->settings);
     add_names(&b, c);
     add_duration(&b, "nodeLostTimeout", c->settings.node_lost_us);

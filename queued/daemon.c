@@ -236,6 +236,8 @@ int daemon_create(struct daemon **ret, struct config *c, int *ret_exit, struct e
     *ret_exit = EXIT_CONFIG;
     if (kube_create(&d->kube, c->kubeconfig, d->inbox, err))
         goto fail;
+    kube_set_modes(d->kube, &(struct kube_modes){.is_direct = c->is_bind_direct,
+                                                 .has_events = c->has_pod_events});
     d->cluster = kube_port(d->kube);
     d->engine = (struct engine){
         .state = d->state,

@@ -31,22 +31,29 @@ static uint32_t distinct(uint32_t *v, uint32_t n)
     return kept;
 }
 
-/* Domains of a level that the hosts use; scratch: room for n. *ret: the one, IX_NONE several. */
-static uint32_t domains_of(const struct cluster *c, const uint32_t *hosts, uint32_t n,
-                           uint32_t hierarchy, uint32_t level, uint32_t *scratch, uint32_t *ret)
+struct host_set {
+    const struct cluster *c;
+    uint32_t hierarchy;
+    uint32_t *v, n;    /* node_ix, distinct */
+    uint32_t *scratch; /* n entries */
+};
+
+/* Domains of a level that the hosts use. *ret: the only one; IX_NONE: there are several. */
+static uint32_t domains_of(const struct host_set *h, uint32_t level, uint32_t *ret)
 {
     uint32_t found = 0, bare = 0, all;
 
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t d = topology_domain_at(&c->topology, c->nodes.v[hosts[i]], hierarchy, level);
+    for (uint32_t i = 0; i < h->n; i++) {
+        uint32_t d =
+            topology_domain_at(&h->c->topology, h->c->nodes.v[h->v[i]], h->hierarchy, level);
 
         if (d == IX_NONE)
             bare++;
         else
-            scratch[found++] = d;
+            h->scratch[found++] = d;
     }
-    all = distinct(scratch, found);
-    *ret = all == 1 && !bare ? scratch[0] : IX_NONE;
+    all = distinct(h->scratch, found);
+    *ret = all == 1 && !bare ? h->scratch[0] : IX_NONE;
     return all + bare;
 }
 
@@ -55,20 +62,21 @@ static void cost_hosts(const struct cluster *c, const struct demand *d, uint32_t
                        struct score *ret)
 {
     const struct hierarchy_setting *h = &c->settings->hierarchies[d->hierarchy];
-    uint32_t *scratch = xcalloc(n, sizeof(*scratch));
+    struct host_set set = {.c = c, .hierarchy = d->hierarchy, .v = hosts};
 
+    set.n = ret->hosts = distinct(hosts, n);
+    set.scratch = xcalloc(n, sizeof(*set.scratch));
     ret->domain = IX_NONE;
-    ret->hosts = distinct(hosts, n);
     ret->cost = 1000 + (uint64_t)SCORE_HOST_COST * (ret->hosts - 1);
     for (uint32_t l = 0; l < h->n_levels; l++) {
         uint32_t one;
-        uint32_t used = domains_of(c, hosts, ret->hosts, d->hierarchy, l, scratch, &one);
+        uint32_t used = domains_of(&set, l, &one);
 
         ret->cost += (uint64_t)h->levels[l].cost * (used - 1);
         if (one != IX_NONE)
             ret->domain = one;
     }
-    free(scratch);
+    free(set.scratch);
 }
 
 /* The cost on the empty cluster, once a shape of it and choice of models. */

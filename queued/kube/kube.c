@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "kube/kube_event.h"
 #include "kube/kube_gang.h"
 #include "kube/kube_timed.h"
 #include "util/log.h"
@@ -28,6 +29,7 @@ struct kube {
     struct kube_http *http;
     struct kube_watch *nodes, *pods;
     struct kube_gangs *gangs;
+    struct kube_events *events;
     struct inbox *inbox;
     struct api_pace pace;
     usec_t token_due;
@@ -215,6 +217,7 @@ void kube_ready(struct kube *k, usec_t wall_now)
     kube_watch_tick(k->nodes, now);
     kube_watch_tick(k->pods, now);
     kube_gangs_tick(k->gangs, now);
+    kube_events_tick(k->events, now);
     tick_sync(k, now);
     http_ready(k->http);
     flush(k);
@@ -232,6 +235,7 @@ usec_t kube_wake(const struct kube *k, usec_t wall_now)
 
     wake = earlier(wake, earlier(kube_watch_wake(k->nodes), kube_watch_wake(k->pods)));
     wake = earlier(wake, k->token_due);
+    wake = earlier(wake, kube_events_wake(k->events));
     if (!k->uid_req && lists_in_all(k) > k->lists_uid)
         wake = earlier(wake, k->uid_due);
     if (k->has_rest)
@@ -297,6 +301,7 @@ int kube_create_timed(struct kube **ret, const char *kubeconfig, struct inbox *i
     k->nodes = kube_watch_create(&store_nodes, k->http, &times->watch, &k->pace);
     k->pods = kube_watch_create(&store_pods, k->http, &times->watch, &k->pace);
     k->gangs = kube_gangs_create(k->http, &k->pace);
+    k->events = kube_events_create(k->http, &k->pace);
     kube_store_on_gone(kube_watch_store(k->pods), k, on_gone);
     http_set_note(k->http, k, on_note);
     http_set_refused(k->http, k, on_refused);
@@ -311,12 +316,18 @@ int kube_create(struct kube **ret, const char *kubeconfig, struct inbox *inbox, 
     return kube_create_timed(ret, kubeconfig, inbox, &times, err);
 }
 
+void kube_set_modes(struct kube *k, const struct kube_modes *modes)
+{
+    kube_gangs_set_modes(k->gangs, modes->is_direct, modes->has_events ? k->events : NULL);
+}
+
 void kube_destroy(struct kube *k)
 {
     if (!k)
         return;
     http_drop(k->http, k->uid_req);
     kube_gangs_destroy(k->gangs);
+    kube_events_destroy(k->events);
     kube_watch_destroy(k->pods);
     kube_watch_destroy(k->nodes);
     http_destroy(k->http);

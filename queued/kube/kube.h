@@ -8,6 +8,8 @@
 #ifndef QUEUED_KUBE_KUBE_H
 #define QUEUED_KUBE_KUBE_H
 
+#include <stdbool.h>
+
 #include "core/inbox.h"
 #include "port/cluster_port.h"
 #include "util/err.h"
@@ -15,10 +17,18 @@
 
 struct kube;
 
+/* What the configuration chooses of the ways to write. */
+struct kube_modes {
+    bool is_direct;  /* pods are created with their node named; else all are created, then bound */
+    bool has_events; /* GangPlaced on each pod */
+};
+
 /* kubeconfig "": the account of the pod that we run in. An API server that does not answer is no
  * error (EV_CLUSTER says so later); -1 INVALID is a kubeconfig that cannot be used. */
 int kube_create(struct kube **ret, const char *kubeconfig, struct inbox *inbox, struct err *err);
 void kube_destroy(struct kube *k);
+/* Before the first gang; without this call all is off. */
+void kube_set_modes(struct kube *k, const struct kube_modes *modes);
 int kube_fd(const struct kube *k);
 /* When kube_ready() must be called at the latest. */
 usec_t kube_wake(const struct kube *k, usec_t now);

@@ -58,6 +58,10 @@ usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, struct api
 usec_t api_pace_base(const struct api_pace *pace);
 uint64_t api_random(struct api_pace *pace);
 
+/* Ask for the metadata alone: an answer to a create tells its uid. */
+#define API_ACCEPT_SMALL                                                                           \
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
 /* "/api/v1/namespaces/NS/RESOURCE[/NAME]"; name NULL: the collection. Caller frees. Names are
  * escaped where they hold anything but the characters of DNS names. */
 char *api_path(const char *ns, const char *resource, const char *name);

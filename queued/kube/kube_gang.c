@@ -23,6 +23,12 @@ struct kube_gangs *kube_gangs_create(struct kube_http *http, struct api_pace *pa
     return g;
 }
 
+void kube_gangs_set_modes(struct kube_gangs *g, bool is_direct, struct kube_events *events)
+{
+    g->is_direct = is_direct;
+    g->placed_events = events;
+}
+
 /* ---- runs */
 
 static struct run *run_create(struct kube_gangs *g, const struct gang *gang)

@@ -10,6 +10,7 @@
 
 #include "core/inbox.h"
 #include "kube/kube_api.h"
+#include "kube/kube_event.h"
 #include "kube/kube_http.h"
 #include "kube/kube_store.h"
 #include "port/cluster_port.h"
@@ -19,6 +20,8 @@ struct kube_gangs;
 /* Borrows all. */
 struct kube_gangs *kube_gangs_create(struct kube_http *http, struct api_pace *pace);
 void kube_gangs_destroy(struct kube_gangs *g);
+/* is_direct: a pod is created with its node named. events: told of each bound pod; NULL: none. */
+void kube_gangs_set_modes(struct kube_gangs *g, bool is_direct, struct kube_events *events);
 
 /* The calls of cluster_port.h. */
 void kube_gangs_start(struct kube_gangs *g, const struct gang *gang);

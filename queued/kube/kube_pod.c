@@ -251,7 +251,7 @@ static void add_container(struct str *out, const struct gang *g, const struct ga
     str_add(out, "}]");
 }
 
-void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p)
+static void add_pod(struct str *out, const struct gang *g, const struct gang_pod *p, bool with_node)
 {
     const struct spec_role *r = &g->spec->roles[p->role];
     int64_t shm = shm_bytes(g, p->role);
@@ -262,6 +262,8 @@ void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod 
              ",\"spec\":{\"schedulerName\":\"queued\",\"restartPolicy\":\"Never\","
              "\"hostname\":\"%s-%s-%u\"",
              g->job_name, g->role_names[p->role], p->index);
+    if (with_node)
+        add_pair(out, "nodeName", p->node);
     if (g->has_service)
         add_pair(out, "subdomain", g->job_name);
     str_addf(out, ",\"terminationGracePeriodSeconds\":%lld,\"enableServiceLinks\":false",
@@ -272,6 +274,16 @@ void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod 
     add_container(out, g, p, shm);
     add_volumes(out, r, shm);
     str_add(out, "}}");
+}
+
+void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p)
+{
+    add_pod(out, g, p, false);
+}
+
+void kube_pod_json_placed(struct str *out, const struct gang *g, const struct gang_pod *p)
+{
+    add_pod(out, g, p, true);
 }
 
 void kube_service_json(struct str *out, const struct gang *g)
@@ -298,7 +310,10 @@ void kube_binding_json(struct str *out, const struct gang *g, const struct gang_
     str_add_json(out, kube_pod_name(name, g, p));
     add_pair(out, "namespace", g->ns);
     add_pair(out, "uid", uid);
-    str_add(out, "},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
+    /* merged into the pod's: the host may be another than when the pod was made */
+    str_add(out, ",\"annotations\":{\"" LABEL_PREFIX "placement\":");
+    str_add_json(out, p->node);
+    str_add(out, "}},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
     str_add_json(out, p->node);
     str_add(out, "}}");
 }

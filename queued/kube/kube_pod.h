@@ -25,6 +25,8 @@ bool kube_pod_owner(const struct field_pairs *labels, struct job_id *ret_job,
 const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p);
 /* The Pod object of one member; g->spec must be given. */
 void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p);
+/* The same with its node already named, so that it is never bound. */
+void kube_pod_json_placed(struct str *out, const struct gang *g, const struct gang_pod *p);
 void kube_service_json(struct str *out, const struct gang *g);
 void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
                        const char *uid);

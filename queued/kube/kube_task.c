@@ -187,7 +187,9 @@ static void on_answer(void *ctx, const struct http_answer *a)
 
 static void body_of_create(const struct task *t, struct str *body)
 {
-    if (t->pod)
+    if (t->pod && t->run->gangs->is_direct)
+        kube_pod_json_placed(body, &t->run->gang, t->pod);
+    else if (t->pod)
         kube_pod_json(body, &t->run->gang, t->pod);
     else
         kube_service_json(body, &t->run->gang);
@@ -228,6 +230,7 @@ bool task_send(struct task *t)
     else if (t->step == TASK_DELETE)
         body_of_delete(t, &body);
     order.path = path;
+    order.accept = t->step == TASK_CREATE ? API_ACCEPT_SMALL : NULL;
     order.body = body.s;
     order.done = on_answer;
     order.ctx = t;

@@ -65,6 +65,8 @@ struct queued_event {
 struct kube_gangs {
     struct kube_http *http;
     struct api_pace *pace;
+    struct kube_events *placed_events; /* NULL: off */
+    bool is_direct;                    /* a pod is created with its node named */
     struct run *by_job;
     struct run *runs;
     struct queued_event *events;

@@ -12,11 +12,20 @@
 
 enum { LOST_CREATES_MAX = 6 };
 
+/* The text goes where the object is named already; numbers at its end must not be cut off. */
+static const char *without_object(const char *message)
+{
+    static const char forbidden[] = "\" is forbidden: ";
+    const char *at = strstr(message, forbidden);
+
+    return at ? at + sizeof(forbidden) - 1 : message;
+}
+
 static void refuse(struct task *t, enum refusal_kind kind, const char *what, const char *why)
 {
     char text[REASON_TEXT_MAX + 1];
 
-    (void)snprintf(text, sizeof(text), "%s: %s", what, why);
+    (void)snprintf(text, sizeof(text), "%s: %s", what, without_object(why));
     task_set(t, TASK_REFUSED, INT64_MAX);
     task_tell_refused(t, kind, text);
 }
@@ -29,8 +38,12 @@ static void exists(struct task *t)
 
 static void bound(struct task *t)
 {
+    const struct kube_gangs *g = t->run->gangs;
+
     task_set(t, TASK_BOUND, INT64_MAX);
     task_tell_bound(t);
+    if (g->placed_events)
+        kube_events_placed(g->placed_events, &t->run->gang, t->pod, t->uid);
 }
 
 static void on_create(struct task *t, const struct http_answer *a)
@@ -42,10 +55,12 @@ static void on_create(struct task *t, const struct http_answer *a)
     switch (verdict) {
     case API_OK:
         object = task_object(a);
-        if (object && task_take_uid(t, object))
-            exists(t);
-        else
+        if (!object || !task_take_uid(t, object))
             task_later(t, TASK_LOOK, -1);
+        else if (t->pod && t->run->gangs->is_direct)
+            bound(t);
+        else
+            exists(t);
         cJSON_Delete(object);
         break;
     case API_RETRY:
@@ -77,6 +92,8 @@ static void judge_found(struct task *t, const cJSON *object)
         refuse(t, REFUSAL_TRY_LATER, "create refused", "the uid of the object is too long for us");
     else if (t->pod && node[0] && strcmp(node, t->pod->node) != 0)
         refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
+    else if (t->pod && node[0])
+        bound(t);
     else
         exists(t);
 }

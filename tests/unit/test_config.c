@@ -48,7 +48,7 @@ static const char full[] =
     "store: {dir: /srv/queued}\n"
     "listen: {rpc: [\"ipc:///run/q.sock\", tcp://127.0.0.1:7000]}\n"
     "insecureLoopback: {user: alice}\n"
-    "kubernetes: {kubeconfig: /etc/kubeconfig}\n"
+    "kubernetes: {kubeconfig: /etc/kubeconfig, bindMode: direct, events: off}\n"
     "levels:\n"
     "- name: fabric\n"
     "  levels: [{name: block, labels: [gang.queued/block]}, {name: rack, labels: [a/rack, b/rack], "
@@ -79,6 +79,8 @@ static void an_empty_file_gives_the_defaults(void **state)
     assert_int_equal(c->n_rpc, 1);
     assert_string_equal(c->rpc[0], "ipc:///run/queued/queued.sock");
     assert_string_equal(c->kubeconfig, "");
+    assert_false(c->is_bind_direct);
+    assert_true(c->has_pod_events);
     assert_int_equal(c->settings.n_hierarchies, 2);
     assert_int_equal(c->settings.n_tenants, 0);
     assert_int_equal(c->settings.node_lost_us, 5 * MINUTE_US);
@@ -99,6 +101,8 @@ static void all_keys_arrive(void **state)
     assert_string_equal(c->rpc[1], "tcp://127.0.0.1:7000");
     assert_string_equal(c->insecure_loopback_user, "alice");
     assert_string_equal(c->kubeconfig, "/etc/kubeconfig");
+    assert_true(c->is_bind_direct);
+    assert_false(c->has_pod_events);
     assert_int_equal(s->n_hierarchies, 1);
     assert_int_equal(s->hierarchies[0].n_levels, 2);
     assert_int_equal(s->hierarchies[0].levels[0].cost, 2000); /* of the default level block */
@@ -188,7 +192,10 @@ static const struct {
     {"fairShare: {}\n", "fairShare: is not acted on"},
     {"pools: []\n", "pools: is not acted on"},
     {"preemption: {minRuntime: 10m}\n", "preemption.minRuntime: is not acted on"},
-    {"kubernetes: {bindMode: bind}\n", "kubernetes.bindMode: is not acted on"},
+    {"kubernetes: {namespaces: [a]}\n", "kubernetes.namespaces: is not acted on"},
+    {"kubernetes: {bindMode: fast}\n",
+     ":1:24: kubernetes.bindMode: \"fast\" is not known here; use bind or direct"},
+    {"kubernetes: {events: on}\n", "kubernetes.events: \"on\" is not known here; use off or pods"},
     {"listen: {http: \"127.0.0.1:9180\"}\n", "listen.http: is not acted on"},
     {"listen: {rpc: []}\n", "listen.rpc: needs at least one address"},
     {"listen: {rpc: [tcp://0.0.0.0:1]}\n", "listen.rpc[0]: \"tcp://0.0.0.0:1\" is not ipc:///PATH"},

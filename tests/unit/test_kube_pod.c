@@ -393,9 +393,34 @@ static void service_and_binding_name_what_they_are_for(void **state)
     kube_binding_json(&out, &f.gang, &f.pods[2], "uid-1");
     assert_string_equal(out.s,
                         "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":"
-                        "\"train-ab12-worker-1-2\",\"namespace\":\"vision\",\"uid\":\"uid-1\"},"
+                        "\"train-ab12-worker-1-2\",\"namespace\":\"vision\",\"uid\":\"uid-1\","
+                        "\"annotations\":{\"gang.queued/placement\":\"n2\"}},"
                         "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n2\"}}");
     str_fini(&out);
+    spec_destroy(f.spec);
+}
+
+static void a_placed_pod_names_its_node_and_is_the_same_otherwise(void **state)
+{
+    struct fixture f;
+    struct str bound = {0}, placed = {0};
+    cJSON *a, *b;
+
+    (void)state;
+    setup(&f);
+    kube_pod_json(&bound, &f.gang, &f.pods[2]);
+    kube_pod_json_placed(&placed, &f.gang, &f.pods[2]);
+    a = cJSON_Parse(bound.s);
+    b = cJSON_Parse(placed.s);
+    assert_string_equal(json_text(a, "spec.nodeName"), "");
+    assert_string_equal(json_text(b, "spec.nodeName"), "n2");
+    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(b, "spec"),
+                                            "nodeName");
+    assert_true(cJSON_Compare(a, b, true));
+    cJSON_Delete(a);
+    cJSON_Delete(b);
+    str_fini(&bound);
+    str_fini(&placed);
     spec_destroy(f.spec);
 }
 
@@ -412,6 +437,7 @@ int main(void)
         cmocka_unit_test(a_single_pod_needs_no_service_and_no_rendezvous),
         cmocka_unit_test(shared_memory_follows_the_memory_or_the_wish),
         cmocka_unit_test(service_and_binding_name_what_they_are_for),
+        cmocka_unit_test(a_placed_pod_names_its_node_and_is_the_same_otherwise),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
