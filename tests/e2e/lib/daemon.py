@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CONFIG = """# written by a test
 store: {dir: %(where)s/store}
 listen: {rpc: ["ipc://%(where)s/queued.sock"]}
-kubernetes: {kubeconfig: %(kubeconfig)s}
+kubernetes: {kubeconfig: %(kubeconfig)s%(kubernetes)s}
 levels:
 - name: fabric
   levels:
@@ -30,7 +30,7 @@ tenants:
 - {name: vision, quota: {H100: 64}, namespaces: [vision]}
 - {name: foundation, quota: {H100: 48}, namespaces: [foundation]}
 - {name: infra, quota: {H100: 16}, namespaces: [infra]}
-"""
+%(more)s"""
 
 
 def program(name):
@@ -43,23 +43,33 @@ def program(name):
 
 
 class Daemon:
-    def __init__(self, where, kubeconfig, env=None):
+    def __init__(self, where, kubeconfig, env=None, kubernetes="", more=""):
+        """kubernetes: more keys of that section, with ; between; more: lines below all."""
         self.where = os.path.abspath(where)
         self.queued, self.queuectl = program("queued"), program("queuectl")
         self.endpoint = "ipc://%s/queued.sock" % self.where
         self.env = dict(os.environ, QUEUED_ENDPOINT=self.endpoint)
         self.daemon_env = dict(self.env, **(env or {}))
         self.process = self.record = None
+        self.options = []  # more of the command line
         os.makedirs(self.path("store"), exist_ok=True)
         with open(self.path("queued.yaml"), "w", encoding="utf-8") as f:
-            f.write(CONFIG % {"where": self.where, "kubeconfig": os.path.abspath(kubeconfig)})
+            f.write(
+                CONFIG
+                % {
+                    "where": self.where,
+                    "kubeconfig": os.path.abspath(kubeconfig),
+                    "kubernetes": "".join(", " + k for k in kubernetes.split(";") if k),
+                    "more": more,
+                }
+            )
 
     def path(self, name):
         return os.path.join(self.where, name)
 
     def start(self):
         self.process, self.record = procs.spawn(
-            [self.queued, "--config", self.path("queued.yaml")],
+            [self.queued, "--config", self.path("queued.yaml"), *self.options],
             self.path("queued.log"),
             self.daemon_env,
         )
