@@ -137,7 +137,8 @@ struct pod_fact {
 enum refusal_kind {
     REFUSAL_TRY_LATER, /* quota, missing namespace or account, terminating ...: undo, back off */
     REFUSAL_REJECTED,  /* invalid or forbidden for good: the job ends Rejected */
-    REFUSAL_BIND,      /* the binding was refused for good: undo, exclude the host */
+    REFUSAL_BIND,      /* the pod cannot be bound any more: undo, exclude the host */
+    REFUSAL_HOST,      /* this host was refused for it, another may do; the pod is there, unbound */
 };
 
 struct ev_pod_answer {

@@ -187,16 +187,10 @@ static void member_moved(struct state *s, struct job *j, struct member *m,
                          const struct pod_fact *pod, struct effects *fx)
 {
     struct ev_pod_answer a = {.refusal = REFUSAL_BIND};
-    struct resources asks;
 
     if (m->phase > MEMBER_RUNNING)
         return;
-    state_pod_asks(j, m->role, &asks);
-    cluster_release(&s->cluster, m->node_ix, &asks);
-    cluster_unname(&s->cluster, m->node_ix);
-    m->node_ix = cluster_node_named(&s->cluster, pod->node);
-    cluster_name(&s->cluster, m->node_ix);
-    cluster_hold(&s->cluster, m->node_ix, &asks);
+    job_member_moves(s, j, m, cluster_node_named(&s->cluster, pod->node));
     (void)snprintf(a.text, sizeof(a.text), "it was bound to another node by somebody else");
     job_refused(s, j, m, &a, fx);
 }

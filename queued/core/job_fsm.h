@@ -42,6 +42,7 @@ enum job_event {
     JOB_EV_GIVE_UP,
     JOB_EV_PREEMPT,
     JOB_EV_ALL_GONE,
+    JOB_EV_REPLACED,
 };
 
 struct job_fsm_row {

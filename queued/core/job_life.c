@@ -305,6 +305,7 @@ void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct 
     j->attempt++;
     j->attempt_at = s->now;
     j->not_before = 0;
+    j->n_replaced = 0;
     j->exit_code = -1;
     j->is_resumed = true;
     j->n_members = placed->n;

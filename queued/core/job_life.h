@@ -46,7 +46,9 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
                       struct effects *fx);
 void job_member_gone(struct state *s, struct job *j, struct member *m, const char *why,
                      struct effects *fx);
-/* A create or bind was refused for good. */
+/* Its pod is on another node than was decided, or will be: hold there what it takes. */
+void job_member_moves(struct state *s, struct job *j, struct member *m, uint32_t node_ix);
+/* A create or bind was refused for good: another host for the member, or the gang is undone. */
 void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
                  struct effects *fx);
 /* Stopping and Restarting end when nothing of the attempt is left. */

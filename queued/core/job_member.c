@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/job_life.h"
+#include "core/replace.h"
 #include "util/mem.h"
 
 static void check_progress(struct state *s, struct job *j, struct effects *fx)
@@ -138,6 +139,43 @@ void job_member_gone(struct state *s, struct job *j, struct member *m, const cha
     job_check_gone(s, j, fx);
 }
 
+void job_member_moves(struct state *s, struct job *j, struct member *m, uint32_t node_ix)
+{
+    uint32_t old = m->node_ix;
+    struct resources asks;
+
+    state_pod_asks(j, m->role, &asks);
+    cluster_name(&s->cluster, node_ix);
+    cluster_hold(&s->cluster, node_ix, &asks);
+    m->node_ix = node_ix;
+    cluster_release(&s->cluster, old, &asks);
+    cluster_unname(&s->cluster, old);
+    s->is_quiet = false;
+}
+
+/* Another host of the same domain for a member whose own was refused; false: there is none, or too
+ * many were tried. Stored before the adapter hears of it. */
+static bool replace(struct state *s, struct job *j, struct member *m, const char *why,
+                    struct effects *fx)
+{
+    uint32_t to = j->n_replaced < JOB_REPLACED_MAX ? replace_host(s, j, m) : IX_NONE;
+    char text[REASON_TEXT_MAX + 1];
+    char name[POD_NAME_TEXT];
+
+    if (to == IX_NONE || m->phase != MEMBER_PLACED)
+        return false;
+    j->n_replaced++;
+    (void)snprintf(text, sizeof(text), "%s goes from %.60s to %.60s: %.70s",
+                   job_pod_name(name, j, m), cluster_node(&s->cluster, m->node_ix)->name,
+                   cluster_node(&s->cluster, to)->name, why);
+    job_member_moves(s, j, m, to);
+    (void)job_move(
+        s, j, &(struct job_step){.event = JOB_EV_REPLACED, .code = "HostReplaced", .text = text},
+        fx);
+    (void)effects_add(fx, EFFECT_GANG_START, j->id);
+    return true;
+}
+
 void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
                  struct effects *fx)
 {
@@ -159,10 +197,13 @@ void job_refused(struct state *s, struct job *j, struct member *m, const struct 
                        fx);
         return;
     }
-    if (a->refusal == REFUSAL_BIND)
+    step.code = "CreateRefused";
+    if (a->refusal == REFUSAL_BIND || a->refusal == REFUSAL_HOST) {
         exclude(j, m->node_ix);
-    step.code = a->refusal == REFUSAL_BIND ? "BindRefused" : "CreateRefused";
-    job_undo(s, j, &step, fx);
+        step.code = "BindRefused";
+    }
+    if (a->refusal != REFUSAL_HOST || !replace(s, j, m, a->text, fx))
+        job_undo(s, j, &step, fx);
 }
 
 void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effects *fx)

@@ -34,7 +34,8 @@ enum {
     JOB_LABELS_MAX = 32,
     JOB_RESTARTS_MAX = 1000000,
     POD_GPUS_MAX = 64,
-    JOB_EXCLUDED_MAX = 8, /* nodes remembered as having refused a bind */
+    JOB_EXCLUDED_MAX = 8,  /* nodes remembered as having refused a bind */
+    JOB_REPLACED_MAX = 64, /* members of one attempt that go to another host; then it is undone */
 
     /* the whole */
     JOBS_MAX = 500000, /* records in memory */

@@ -191,6 +191,38 @@ void kube_gangs_gone(struct kube_gangs *g, const struct store_gone *gone)
 
 /* ---- start */
 
+/* The core chose another host for a pod whose binding was refused. */
+static void task_retarget(struct task *t, struct gang_pod *mine, const char *node)
+{
+    if (!strcmp(mine->node, node))
+        return;
+    if (t->step != TASK_REFUSED && (t->req || t->step == TASK_BOUND)) {
+        task_refuse(t, REFUSAL_BIND, "bound elsewhere",
+                    "a binding to the host before is under way");
+        return;
+    }
+    memcpy(mine->node, node, sizeof(mine->node));
+    if (t->step == TASK_REFUSED)
+        task_set(t, TASK_BIND, 0);
+}
+
+/* A start that is under way is asked for again: with other hosts, or just to hear of it. */
+static void run_again(struct run *r, const struct gang *gang)
+{
+    assert(r->gang.n_pods == gang->n_pods);
+    r->gang.score = gang->score;
+    memcpy(r->gang.score_text, gang->score_text, sizeof(r->gang.score_text));
+    r->is_refused = r->service.step == TASK_REFUSED;
+    for (uint32_t i = 0; i < r->gang.n_pods; i++) {
+        struct task *t = &r->tasks[i];
+
+        task_retarget(t, &r->gang.pods[i], gang->pods[i].node);
+        if (t->step == TASK_BOUND && !gang->pods[i].has_ended)
+            task_tell_bound(t);
+        r->is_refused |= t->step == TASK_REFUSED;
+    }
+}
+
 void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
 {
     struct run *r = run_find(g, gang->job);
@@ -198,9 +230,8 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
     assert(gang->spec && gang->n_pods);
     g->has_orders = true;
     if (r && r->gang.attempt == gang->attempt) {
-        for (uint32_t i = 0; i < r->gang.n_pods; i++)
-            if (r->tasks[i].step == TASK_BOUND && !gang->pods[i].has_ended)
-                task_tell_bound(&r->tasks[i]);
+        if (!r->is_stopping)
+            run_again(r, gang);
         return;
     }
     if (r)

@@ -88,6 +88,8 @@ void task_later(struct task *t, enum task_step step, usec_t retry_after_us);
 /* Events. */
 void task_tell_bound(struct task *t);
 void task_tell_refused(struct task *t, enum refusal_kind kind, const char *text);
+/* A start can get no further here: tell it as "what: why". */
+void task_refuse(struct task *t, enum refusal_kind kind, const char *what, const char *why);
 void task_tell_gone(struct task *t);
 /* The object of a good answer, which the caller deletes; NULL: it is none, or has no uid. */
 cJSON *task_object(const struct http_answer *a);

@@ -21,7 +21,7 @@ static const char *without_object(const char *message)
     return at ? at + sizeof(forbidden) - 1 : message;
 }
 
-static void refuse(struct task *t, enum refusal_kind kind, const char *what, const char *why)
+void task_refuse(struct task *t, enum refusal_kind kind, const char *what, const char *why)
 {
     char text[REASON_TEXT_MAX + 1];
 
@@ -73,7 +73,7 @@ static void on_create(struct task *t, const struct http_answer *a)
         if (s.code == 409)
             task_set(t, TASK_LOOK, 0);
         else
-            refuse(t, api_refusal(&s), "create refused", s.message);
+            task_refuse(t, api_refusal(&s), "create refused", s.message);
         break;
     }
 }
@@ -84,14 +84,16 @@ static void judge_found(struct task *t, const cJSON *object)
     const char *node = json_text(object, "spec.nodeName");
 
     if (!task_is_ours(t, object))
-        refuse(t, REFUSAL_TRY_LATER, "create refused",
-               "an object of this name is there that is not ours");
+        task_refuse(t, REFUSAL_TRY_LATER, "create refused",
+                    "an object of this name is there that is not ours");
     else if (json_text(object, "metadata.deletionTimestamp")[0])
-        refuse(t, REFUSAL_TRY_LATER, "create refused", "the object is being deleted by someone");
+        task_refuse(t, REFUSAL_TRY_LATER, "create refused",
+                    "the object is being deleted by someone");
     else if (!task_take_uid(t, object))
-        refuse(t, REFUSAL_TRY_LATER, "create refused", "the uid of the object is too long for us");
+        task_refuse(t, REFUSAL_TRY_LATER, "create refused",
+                    "the uid of the object is too long for us");
     else if (t->pod && node[0] && strcmp(node, t->pod->node) != 0)
-        refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
+        task_refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
     else if (t->pod && node[0])
         bound(t);
     else
@@ -114,10 +116,18 @@ static void on_look(struct task *t, const struct http_answer *a)
     } else if (!api_is_not_found(&s)) {
         task_later(t, TASK_LOOK, s.retry_after_us);
     } else if (++t->n_lost > LOST_CREATES_MAX) {
-        refuse(t, REFUSAL_TRY_LATER, "create failed", "the API server gives no clear answer");
+        task_refuse(t, REFUSAL_TRY_LATER, "create failed", "the API server gives no clear answer");
     } else {
         task_later(t, TASK_CREATE, -1);
     }
+}
+
+/* What we may do and how we ask hangs on no host; all else that an admission plugin refuses may. */
+static enum refusal_kind bind_refusal(const struct api_status *s)
+{
+    bool is_ours = s->code == 400 || strstr(s->message, "cannot create resource");
+
+    return is_ours ? REFUSAL_BIND : REFUSAL_HOST;
 }
 
 static void on_bind(struct task *t, const struct http_answer *a)
@@ -144,11 +154,11 @@ static void on_bind(struct task *t, const struct http_answer *a)
         if (s.code == 409)
             task_set(t, TASK_LOOK_BIND, 0);
         else if (api_is_not_found(&s))
-            refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
+            task_refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
         else if (!s.reason[0])
             task_later(t, TASK_LOOK_BIND, -1); /* no word of the API server */
         else
-            refuse(t, REFUSAL_BIND, "bind refused", s.message);
+            task_refuse(t, bind_refusal(&s), "bind refused", s.message);
         break;
     }
 }
@@ -158,13 +168,13 @@ static void judge_bound(struct task *t, const cJSON *object)
     const char *node = json_text(object, "spec.nodeName");
 
     if (strcmp(json_text(object, "metadata.uid"), t->uid) != 0)
-        refuse(t, REFUSAL_BIND, "bind refused", "the pod was replaced by another of its name");
+        task_refuse(t, REFUSAL_BIND, "bind refused", "the pod was replaced by another of its name");
     else if (json_text(object, "metadata.deletionTimestamp")[0])
-        refuse(t, REFUSAL_BIND, "bind refused", "the pod is being deleted by someone");
+        task_refuse(t, REFUSAL_BIND, "bind refused", "the pod is being deleted by someone");
     else if (!node[0])
         task_later(t, TASK_BIND, -1);
     else if (strcmp(node, t->pod->node) != 0)
-        refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
+        task_refuse(t, REFUSAL_BIND, "the pod is bound to another node", node);
     else
         bound(t);
 }
@@ -177,7 +187,7 @@ static void on_look_bind(struct task *t, const struct http_answer *a)
 
     if (verdict != API_OK) {
         if (api_is_not_found(&s))
-            refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
+            task_refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
         else
             task_later(t, TASK_LOOK_BIND, s.retry_after_us);
         return;

@@ -305,6 +305,10 @@ static void request_bind(struct fake_cluster *fc, struct fc_pod *p)
         answer(fc, p, EV_POD_REFUSED, REFUSAL_BIND);
         return;
     }
+    if (trouble(fc, FAULT_BIND_HOST_REFUSED, 120)) {
+        answer(fc, p, EV_POD_REFUSED, REFUSAL_HOST);
+        return;
+    }
     world_pod_bind(fc->w, pod, p->node);
     if (!trouble(fc, FAULT_BIND_ANSWER_LOST, 300))
         answer(fc, p, EV_POD_BOUND, REFUSAL_BIND);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replace.c - one look over the nodes, with the rules of place.c for a single pod. */
+#include "core/replace.h"
+
+#include "core/cluster.h"
+
+/* How good a host is; compared in this order, more is better but for free_gpus. */
+struct merit {
+    uint32_t shared; /* levels that it shares with the neighbour */
+    bool is_used;    /* by the gang */
+    int64_t free_gpus;
+};
+
+static bool is_better(const struct merit *a, const struct merit *b)
+{
+    if (a->shared != b->shared)
+        return a->shared > b->shared;
+    if (a->is_used != b->is_used)
+        return a->is_used;
+    return a->free_gpus < b->free_gpus;
+}
+
+static bool is_excluded(const struct job *j, uint32_t node_ix)
+{
+    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
+        if (j->excluded[i] == node_ix)
+            return true;
+    return false;
+}
+
+/* The node of the member nearest by rank that sits on another known host; else its own. */
+static const struct node *neighbour_of(const struct state *s, const struct job *j,
+                                       const struct member *m)
+{
+    const struct node *best = cluster_node(&s->cluster, m->node_ix);
+    uint32_t best_gap = UINT32_MAX;
+
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *o = &j->members[i];
+        const struct node *n = cluster_node(&s->cluster, o->node_ix);
+        uint32_t gap = o->rank > m->rank ? o->rank - m->rank : m->rank - o->rank;
+
+        if (o->node_ix == m->node_ix || !n || !n->is_known || gap >= best_gap)
+            continue;
+        best = n;
+        best_gap = gap;
+    }
+    return best && best->is_known ? best : NULL;
+}
+
+/* Levels from the widest on at which both are in the same domain. */
+static uint32_t shared_levels(const struct state *s, const struct demand *d, const struct node *a,
+                              const struct node *b)
+{
+    uint32_t n = 0;
+
+    for (uint32_t l = 0; l < s->settings->hierarchies[d->hierarchy].n_levels; l++) {
+        uint32_t ix = topology_domain_at(&s->cluster.topology, a, d->hierarchy, l);
+
+        n += ix != IX_NONE && ix == topology_domain_at(&s->cluster.topology, b, d->hierarchy, l);
+    }
+    return n;
+}
+
+static bool is_used(const struct job *j, uint32_t node_ix)
+{
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].node_ix == node_ix)
+            return true;
+    return false;
+}
+
+static bool may_take(const struct job *j, const struct member *m, const struct node *n)
+{
+    const struct demand_role *role = &j->demand->roles[m->role];
+    struct resources asks, free_now;
+
+    if (!n->is_usable || n->ix == m->node_ix || is_excluded(j, n->ix))
+        return false;
+    if (j->models[m->role] != MODELS_MAX && n->model != j->models[m->role])
+        return false;
+    state_pod_asks(j, m->role, &asks);
+    node_free(n, &free_now);
+    return resources_times(&asks, &free_now, 1) == 1 && role_allows(role, n);
+}
+
+uint32_t replace_host(const struct state *s, const struct job *j, const struct member *m)
+{
+    const struct demand *d = j->demand;
+    const struct node *near = neighbour_of(s, j, m);
+    uint32_t home = IX_NONE, best = IX_NONE;
+    struct merit best_merit = {0};
+
+    if (d->required != IX_NONE) {
+        /* one host for all: there is no other; a neighbour out of sight: nobody knows the domain */
+        if (d->required >= s->settings->hierarchies[d->hierarchy].n_levels || !near)
+            return IX_NONE;
+        home = topology_domain_at(&s->cluster.topology, near, d->hierarchy, d->required);
+        if (home == IX_NONE)
+            return IX_NONE;
+    }
+    for (size_t i = 0; i < s->cluster.by_name.n; i++) {
+        const struct node *n = s->cluster.nodes.v[s->cluster.by_name.v[i]];
+        struct merit merit = {.free_gpus = node_free_gpus(n)};
+
+        if (home != IX_NONE &&
+            topology_domain_at(&s->cluster.topology, n, d->hierarchy, d->required) != home)
+            continue;
+        if (!may_take(j, m, n))
+            continue;
+        merit.shared = near ? shared_levels(s, d, near, n) : 0;
+        merit.is_used = is_used(j, n->ix);
+        if (best == IX_NONE || is_better(&merit, &best_merit)) {
+            best = n->ix;
+            best_merit = merit;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replace.h - another host for one member of a gang whose own was refused, inside the domain that
+ * the gang is bound to. The others stay where they are.
+ */
+#ifndef QUEUED_CORE_REPLACE_H
+#define QUEUED_CORE_REPLACE_H
+
+#include "core/state.h"
+
+/* The host that takes the member: in the required domain of the others, not excluded for the job,
+ * with room. The nearest to its neighbour by rank, then one that the gang uses already, then the
+ * fullest, then the first by name. IX_NONE: there is none. */
+uint32_t replace_host(const struct state *s, const struct job *j, const struct member *m);
+
+#endif

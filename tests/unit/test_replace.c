@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_replace.c - a host that refuses one member: another one of the domain, or all is undone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/invariant.h"
+#include "core/replace.h"
+
+#include "../fake/fake_core.h"
+
+/* Four nodes: n0 n1 in b0/r0, n2 n3 in b0/r1; more with core_nodes(). */
+static struct job *placed(struct core *c, uint32_t replicas, const char *required)
+{
+    struct spec *s = site_spec("job", replicas, 8);
+    struct job *j;
+
+    s->topology_required = required;
+    j = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 1);
+    core_forget(c);
+    return j;
+}
+
+static const char *host(const struct core *c, const struct job *j, uint32_t member)
+{
+    return cluster_node(&c->state->cluster, j->members[member].node_ix)->name;
+}
+
+static void check(const struct core *c)
+{
+    struct err err;
+
+    if (state_check(c->state, &err))
+        fail_msg("%s", err.text);
+}
+
+static void a_refused_member_goes_to_another_host_and_the_others_stay(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c, 3, "block");
+    uint32_t before[3];
+
+    for (int i = 0; i < 3; i++)
+        before[i] = j->members[i].node_ix;
+    core_refuse(c, j, 2, REFUSAL_HOST);
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_int_equal(j->attempt, 1);
+    assert_int_equal(j->members[0].node_ix, before[0]);
+    assert_int_equal(j->members[1].node_ix, before[1]);
+    for (int i = 0; i < 3; i++)
+        assert_int_not_equal(j->members[2].node_ix, before[i]);
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
+    assert_int_equal(core_count(c, EFFECT_SAVE_JOB), 1);
+    assert_int_equal(core_count(c, EFFECT_GANG_STOP), 0);
+    assert_string_equal(j->reason.code, "HostReplaced");
+    assert_non_null(strstr(j->reason.text, host(c, j, 2)));
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 24);
+    check(c);
+    core_see_all(c, j->id, POD_RUNNING);
+    assert_int_equal(j->state, JOB_RUNNING);
+}
+
+static void the_host_stays_inside_the_required_domain(void **state)
+{
+    struct core *c = *state;
+    struct job *j;
+
+    core_nodes(c, 8);
+    j = placed(c, 2, "rack");
+    core_refuse(c, j, 1, REFUSAL_HOST); /* the rack has two hosts */
+    assert_int_equal(j->state, JOB_STOPPING);
+    assert_int_equal(j->outcome, JOB_PENDING);
+    assert_string_equal(j->reason.code, "BindRefused");
+    assert_int_equal(core_count(c, EFFECT_GANG_STOP), 1);
+    core_gone_all(c, j->id);
+    check(c);
+}
+
+static void nearest_to_its_neighbour_comes_first(void **state)
+{
+    struct core *c = *state;
+    struct job *j, *other;
+
+    core_nodes(c, 8);
+    other = placed(c, 1, NULL); /* one rack has a single free host */
+    j = placed(c, 2, "block");
+    core_refuse(c, j, 1, REFUSAL_HOST);
+    assert_int_equal(j->state, JOB_BINDING);
+    /* the same block as member 0 */
+    assert_int_equal(host(c, j, 1)[1] / 4, host(c, j, 0)[1] / 4);
+    assert_int_not_equal(j->members[1].node_ix, other->members[0].node_ix);
+    check(c);
+}
+
+static void a_host_that_refused_is_not_taken_again(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c, 2, "block");
+    uint32_t first = j->members[1].node_ix, second;
+
+    core_refuse(c, j, 1, REFUSAL_HOST);
+    second = j->members[1].node_ix;
+    core_refuse(c, j, 1, REFUSAL_HOST);
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_int_not_equal(j->members[1].node_ix, first);
+    assert_int_not_equal(j->members[1].node_ix, second);
+    core_refuse(c, j, 1, REFUSAL_HOST); /* four hosts: three refused, one is taken */
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_gone_all(c, j->id);
+}
+
+static void a_gang_on_one_required_host_is_undone(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 2, 4);
+    struct job *j;
+
+    s->topology_required = "host";
+    j = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 1);
+    core_refuse(c, j, 0, REFUSAL_HOST);
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_gone_all(c, j->id);
+}
+
+static void hosts_are_replaced_only_so_many_times(void **state)
+{
+    struct core *c = *state;
+    struct job *j;
+    unsigned n = 0;
+
+    core_nodes(c, 100);
+    j = placed(c, 2, NULL);
+    while (j->state == JOB_BINDING && n < 200) {
+        core_refuse(c, j, 1, REFUSAL_HOST);
+        core_forget(c);
+        n++;
+    }
+    assert_int_equal(n, JOB_REPLACED_MAX + 1);
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_gone_all(c, j->id);
+    check(c);
+}
+
+static void a_member_that_was_seen_bound_is_not_moved(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c, 2, NULL);
+    uint32_t before = j->members[1].node_ix;
+
+    core_see(c, j, 1, POD_PENDING, -1);
+    core_refuse(c, j, 1, REFUSAL_HOST);
+    assert_int_equal(j->members[1].node_ix, before);
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_gone_all(c, j->id);
+}
+
+#define WITH(f) cmocka_unit_test_setup_teardown(f, core_set_up, core_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(a_refused_member_goes_to_another_host_and_the_others_stay),
+        WITH(the_host_stays_inside_the_required_domain),
+        WITH(nearest_to_its_neighbour_comes_first),
+        WITH(a_host_that_refused_is_not_taken_again),
+        WITH(a_gang_on_one_required_host_is_undone),
+        WITH(hosts_are_replaced_only_so_many_times),
+        WITH(a_member_that_was_seen_bound_is_not_moved),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
