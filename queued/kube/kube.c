@@ -2,24 +2,27 @@
 /* kube.c - the adapter as one: watches, gangs, credentials, and whether the API server answers.
  *
  * EV_SYNCED is pushed when both lists are complete and every fact of them is in the inbox before
- * it, and again after each new list. Times inside are monotonic; only kube_wake() speaks the
- * caller's clock.
+ * it, and again after each new list. Times inside are monotonic; only kube_wake() and what a
+ * plugin's credentials say of their end speak the caller's clock.
  */
 #include "kube/kube.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "kube/kube_event.h"
+#include "kube/kube_cred.h"
 #include "kube/kube_gang.h"
 #include "kube/kube_timed.h"
 #include "util/log.h"
 #include "util/mem.h"
 
 enum { FAILURES_TO_BE_DOWN = 3 };
-#define TOKEN_AGE_US       (60 * USEC_PER_SEC)
 #define INBOX_FULL_WAIT_US (5 * USEC_PER_MSEC)
 
 enum health { HEALTH_UNKNOWN, HEALTH_UP, HEALTH_DOWN };
@@ -27,12 +30,13 @@ enum health { HEALTH_UNKNOWN, HEALTH_UP, HEALTH_DOWN };
 struct kube {
     struct kube_config config;
     struct kube_http *http;
+    struct kube_cred *cred;
+    int epoll_fd; /* of http and cred; -1: http alone */
     struct kube_watch *nodes, *pods;
     struct kube_gangs *gangs;
     struct kube_events *events;
     struct inbox *inbox;
     struct api_pace pace;
-    usec_t token_due;
     /* does the server answer? */
     enum health health, told;
     unsigned n_failures; /* in a row */
@@ -100,12 +104,21 @@ static void on_note(void *ctx, const struct http_order *order, const struct http
         set_health(k, HEALTH_UP);
 }
 
-/* A request's credentials were refused; true: there are other ones now. */
+static void set_gate(struct kube *k)
+{
+    const char *why;
+    enum http_gate gate = kube_cred_gate(k->cred, &why);
+
+    http_set_gate(k->http, gate, why);
+}
+
 static bool on_refused(void *ctx, uint64_t generation)
 {
     struct kube *k = ctx;
+    bool again = kube_cred_refused(k->cred, generation, http_now());
 
-    return k->config.generation != generation || kube_config_refresh(&k->config);
+    set_gate(k);
+    return again;
 }
 
 static void tell_health(struct kube *k)
@@ -205,15 +218,12 @@ static void flush(struct kube *k)
 
 void kube_ready(struct kube *k, usec_t wall_now)
 {
-    usec_t now;
+    usec_t now = http_now();
 
-    (void)wall_now; /* nothing here is of the calendar */
+    kube_cred_tick(k->cred, &(struct exec_now){.mono = now, .wall = wall_now});
+    set_gate(k);
     http_ready(k->http);
     now = http_now();
-    if (k->token_due <= now) {
-        k->token_due = now + TOKEN_AGE_US;
-        (void)kube_config_refresh(&k->config); /* its generation says it */
-    }
     kube_watch_tick(k->nodes, now);
     kube_watch_tick(k->pods, now);
     kube_gangs_tick(k->gangs, now);
@@ -234,7 +244,7 @@ usec_t kube_wake(const struct kube *k, usec_t wall_now)
     usec_t wake = earlier(http_wake(k->http), kube_gangs_wake(k->gangs));
 
     wake = earlier(wake, earlier(kube_watch_wake(k->nodes), kube_watch_wake(k->pods)));
-    wake = earlier(wake, k->token_due);
+    wake = earlier(wake, kube_cred_wake(k->cred));
     wake = earlier(wake, kube_events_wake(k->events));
     if (!k->uid_req && lists_in_all(k) > k->lists_uid)
         wake = earlier(wake, k->uid_due);
@@ -245,7 +255,7 @@ usec_t kube_wake(const struct kube *k, usec_t wall_now)
 
 int kube_fd(const struct kube *k)
 {
-    return http_fd(k->http);
+    return k->epoll_fd >= 0 ? k->epoll_fd : http_fd(k->http);
 }
 
 static void port_start(void *ctx, const struct gang *gang)
@@ -282,14 +292,31 @@ static void on_gone(void *ctx, const struct store_gone *gone)
     kube_gangs_gone(k->gangs, gone);
 }
 
+/* A plugin's descriptors and those of requests wake the loop by one. */
+static int join_fds(struct kube *k, struct err *err)
+{
+    struct epoll_event ev = {.events = EPOLLIN};
+    const int fds[] = {http_fd(k->http), kube_cred_fd(k->cred)};
+
+    if (fds[1] < 0)
+        return 0;
+    k->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        if (epoll_ctl(k->epoll_fd, EPOLL_CTL_ADD, fds[i], &ev))
+            return err_set(err, ERR_INTERNAL, "cannot make an epoll descriptor: %s",
+                           strerror(errno));
+    return 0;
+}
+
 int kube_create_timed(struct kube **ret, const char *kubeconfig, struct inbox *inbox,
                       const struct kube_times *times, struct err *err)
 {
     struct kube *k = xcalloc(1, sizeof(*k));
 
-    if (kube_config_load(&k->config, kubeconfig, err) || http_create(&k->http, &k->config, err)) {
-        kube_config_fini(&k->config);
-        free(k);
+    k->epoll_fd = -1;
+    if (kube_config_load(&k->config, kubeconfig, err) || http_create(&k->http, &k->config, err) ||
+        kube_cred_create(&k->cred, &k->config, &k->pace, http_now(), err) || join_fds(k, err)) {
+        kube_destroy(k);
         return -1;
     }
     if (getrandom(&k->pace.rng, sizeof(k->pace.rng), GRND_NONBLOCK) != sizeof(k->pace.rng) ||
@@ -297,7 +324,6 @@ int kube_create_timed(struct kube **ret, const char *kubeconfig, struct inbox *i
         k->pace.rng = (uint64_t)http_now() | 1; /* only jitter hangs on it */
     k->pace.base_us = times->backoff_base_us;
     k->inbox = inbox;
-    k->token_due = http_now() + TOKEN_AGE_US;
     k->nodes = kube_watch_create(&store_nodes, k->http, &times->watch, &k->pace);
     k->pods = kube_watch_create(&store_pods, k->http, &times->watch, &k->pace);
     k->gangs = kube_gangs_create(k->http, &k->pace);
@@ -331,6 +357,9 @@ void kube_destroy(struct kube *k)
     kube_watch_destroy(k->pods);
     kube_watch_destroy(k->nodes);
     http_destroy(k->http);
+    kube_cred_destroy(k->cred);
+    if (k->epoll_fd >= 0)
+        (void)close(k->epoll_fd); /* it holds nothing */
     kube_config_fini(&k->config);
     free(k);
 }

@@ -32,7 +32,7 @@ void kube_set_modes(struct kube *k, const struct kube_modes *modes);
 int kube_fd(const struct kube *k);
 /* When kube_ready() must be called at the latest. */
 usec_t kube_wake(const struct kube *k, usec_t now);
-/* Carry on with whatever is possible now. */
+/* Carry on with whatever is possible now. now: the calendar. */
 void kube_ready(struct kube *k, usec_t now);
 struct cluster_port kube_port(struct kube *k);
 

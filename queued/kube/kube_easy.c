@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "kube/kube_secret.h"
 #include "util/mem.h"
 #include "util/str.h"
 
@@ -79,7 +80,8 @@ struct kube_easy *kube_easy_create(const struct kube_config *c,
     curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
     curl_easy_setopt(e, CURLOPT_USERAGENT, "queued/" QUEUED_VERSION);
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(e, CURLOPT_PROXY, ""); /* no proxy from the environment */
+    curl_easy_setopt(e, CURLOPT_PROXY, c->proxy ? c->proxy : ""); /* none of the environment */
+    curl_easy_setopt(e, CURLOPT_NOPROXY, "");
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
     curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, 20L);
@@ -109,8 +111,10 @@ static void set_headers(struct kube_easy *s, const struct kube_config *c, const 
         char *line = xasprintf("Authorization: Bearer %s", c->token);
 
         s->headers = curl_slist_append(s->headers, line);
-        free(line);
+        secret_free(line);
     }
+    for (size_t i = 0; i < c->as.n; i++)
+        s->headers = curl_slist_append(s->headers, c->as.v[i]);
     s->generation = c->generation;
     s->accept = accept;
     curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
