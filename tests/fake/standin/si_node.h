@@ -13,6 +13,9 @@ void seed_base(struct standin *s);
 void seed_nodes(struct standin *s);
 /* Nodes of a NodeList (or single Node) file. -1 after a line on stderr. */
 int seed_node_file(struct standin *s, const char *path);
+/* The objects of a file, each on a line of its own and put as it is: with kind, uid and status.
+ * Watches of the past are refused afterwards. -1 after a line on stderr. */
+int seed_object_file(struct standin *s, const char *path);
 /* Save everything to a file, and load it. Load returns 1 when there is no file, -1 after a line on
  * stderr. The resourceVersion continues; older ones are refused. */
 int state_save(const struct standin *s, const char *path);

@@ -43,6 +43,7 @@ static const char usage_text[] =
     "  --port-file FILE    write the port here when ready\n"
     "  --kubeconfig-out FILE\n"
     "  --nodes FILE        NodeList as JSON; --make-nodes N invents N of them\n"
+    "  --objects FILE      objects as JSON, one a line, put as they are\n"
     "  --gpus N --model NAME --blocks N --racks-per-block N   of the invented nodes\n"
     "  --namespaces A,B    beside default and kube-system\n"
     "  --state FILE        load at the start if there, save at the end\n"
@@ -74,7 +75,8 @@ enum option_id {
     OPT_HISTORY,
     OPT_BOOKMARK,
     OPT_NO_KUBELET,
-    OPT_PROTOBUF
+    OPT_PROTOBUF,
+    OPT_OBJECTS
 };
 
 static const struct option long_options[] = {
@@ -97,6 +99,7 @@ static const struct option long_options[] = {
     {"history", required_argument, NULL, OPT_HISTORY},
     {"bookmark-ms", required_argument, NULL, OPT_BOOKMARK},
     {"no-kubelet", no_argument, NULL, OPT_NO_KUBELET},
+    {"objects", required_argument, NULL, OPT_OBJECTS},
     {"protobuf", required_argument, NULL, OPT_PROTOBUF},
     {NULL, 0, NULL, 0},
 };
@@ -111,6 +114,8 @@ static const char **text_target(struct options *o, int id)
         return &o->kubeconfig;
     case OPT_NODES:
         return &o->nodes_file;
+    case OPT_OBJECTS:
+        return &o->objects_file;
     case OPT_MODEL:
         return &o->gpu_model;
     case OPT_NAMESPACES:
@@ -219,7 +224,10 @@ static int seed(struct standin *s)
         return 0;
     }
     seed_nodes(s);
-    return s->options.nodes_file != NULL ? seed_node_file(s, s->options.nodes_file) : 0;
+    if (s->options.nodes_file != NULL && seed_node_file(s, s->options.nodes_file) != 0) {
+        return -1;
+    }
+    return s->options.objects_file != NULL ? seed_object_file(s, s->options.objects_file) : 0;
 }
 
 static int announce(const struct standin *s)

@@ -38,6 +38,7 @@ struct options {
     const char *port_file;
     const char *kubeconfig;
     const char *nodes_file;
+    const char *objects_file;
     const char *namespaces;
     const char *state_file;
     const char *audit_file;
