@@ -16,13 +16,13 @@ enum { TORCH_PORT = 29500, HOST_TEXT = 256 };
 /* One variable may have 128 KiB for the kernel; a host list above this is left out. */
 enum { HOSTS_BYTES_MAX = 96 * 1024 };
 
-struct env {
+struct env_list {
     struct str *out;
     const struct spec_pairs *user;
     bool is_first;
 };
 
-static void add_json_pair(struct env *e, const char *name, const char *value)
+static void add_json_pair(struct env_list *e, const char *name, const char *value)
 {
     str_add(e->out, e->is_first ? "{\"name\":" : ",{\"name\":");
     str_add_json(e->out, name);
@@ -32,7 +32,7 @@ static void add_json_pair(struct env *e, const char *name, const char *value)
     e->is_first = false;
 }
 
-static void add_text(struct env *e, const char *name, const char *value)
+static void add_text(struct env_list *e, const char *name, const char *value)
 {
     for (uint32_t i = 0; i < e->user->n; i++)
         if (!strcmp(e->user->v[i].key, name))
@@ -40,7 +40,7 @@ static void add_text(struct env *e, const char *name, const char *value)
     add_json_pair(e, name, value);
 }
 
-static void add_number(struct env *e, const char *name, uint64_t value)
+static void add_number(struct env_list *e, const char *name, uint64_t value)
 {
     char text[24];
 
@@ -65,62 +65,22 @@ static uint32_t gpus_of(const struct gang *g, const struct gang_pod *p)
 }
 
 /* What torch sees: only the pods with GPUs, numbered in the order of their ranks. */
-struct torch {
+struct kube_env {
+    const struct gang *gang;
     uint32_t nodes;                /* pods with GPUs */
-    uint32_t rank;                 /* of this pod among them */
     uint64_t gpus;                 /* in all */
     const struct gang_pod *master; /* lowest rank with GPUs */
-    const struct gang_pod *first;  /* lowest rank of all */
+    const struct gang_pod *first;  /* lowest rank of all; NULL: no pod */
+    uint32_t *torch_rank;          /* by rank; ranks are below gang->size */
+    char *hosts;                   /* host names in the order of ranks; NULL: too long */
 };
 
-static struct torch look(const struct gang *g, const struct gang_pod *p)
-{
-    struct torch t = {.master = NULL, .first = p};
-
-    for (uint32_t i = 0; i < g->n_pods; i++) {
-        const struct gang_pod *q = &g->pods[i];
-
-        if (q->rank < t.first->rank)
-            t.first = q;
-        if (!gpus_of(g, q))
-            continue;
-        t.nodes++;
-        t.gpus += gpus_of(g, q);
-        t.rank += q->rank < p->rank;
-        if (!t.master || q->rank < t.master->rank)
-            t.master = q;
-    }
-    return t;
-}
-
-static void add_torch(struct env *e, const struct gang *g, const struct gang_pod *p,
-                      const struct torch *t)
-{
-    char host[HOST_TEXT];
-
-    host_of(host, g, t->master);
-    add_text(e, "MASTER_ADDR", host);
-    add_number(e, "MASTER_PORT", TORCH_PORT);
-    add_number(e, "PET_NNODES", t->nodes);
-    add_number(e, "PET_NPROC_PER_NODE", gpus_of(g, p));
-    add_number(e, "PET_NODE_RANK", t->rank);
-    add_text(e, "PET_MASTER_ADDR", host);
-    add_number(e, "PET_MASTER_PORT", TORCH_PORT);
-    add_number(e, "NNODES", t->nodes);
-    add_number(e, "NODE_RANK", t->rank);
-    add_number(e, "NPROC_PER_NODE", gpus_of(g, p));
-}
-
 /* All host names in the order of the ranks, with commas. */
-static void add_hosts(struct env *e, const struct gang *g)
+static char *list_hosts(const struct gang *g, const struct gang_pod *const *by_rank)
 {
-    const struct gang_pod **by_rank = xcalloc(g->size, sizeof(*by_rank));
     struct str hosts = {0};
     char host[HOST_TEXT];
 
-    for (uint32_t i = 0; i < g->n_pods; i++)
-        if (g->pods[i].rank < g->size)
-            by_rank[g->pods[i].rank] = &g->pods[i];
     for (uint32_t i = 0; i < g->size && hosts.len <= HOSTS_BYTES_MAX; i++) {
         if (!by_rank[i])
             continue;
@@ -128,41 +88,102 @@ static void add_hosts(struct env *e, const struct gang *g)
         str_add(&hosts, host_of(host, g, by_rank[i]));
     }
     if (hosts.len <= HOSTS_BYTES_MAX)
-        add_text(e, "QUEUED_HOSTS", str_text(&hosts));
+        return str_take(&hosts);
     str_fini(&hosts);
-    free(by_rank);
+    return NULL;
 }
 
-static void add_ours(struct env *e, const struct gang *g, const struct gang_pod *p,
-                     const struct torch *t)
+struct kube_env *kube_env_create(const struct gang *g)
 {
+    struct kube_env *e = xcalloc(1, sizeof(*e));
+    const struct gang_pod **by_rank = xcalloc(g->size + 1, sizeof(*by_rank));
+
+    e->gang = g;
+    e->torch_rank = xcalloc(g->size + 1, sizeof(*e->torch_rank));
+    for (uint32_t i = 0; i < g->n_pods; i++)
+        if (g->pods[i].rank < g->size)
+            by_rank[g->pods[i].rank] = &g->pods[i];
+    for (uint32_t i = 0; i < g->size; i++) {
+        if (!by_rank[i])
+            continue;
+        if (!e->first)
+            e->first = by_rank[i];
+        e->torch_rank[i] = e->nodes;
+        if (!gpus_of(g, by_rank[i]))
+            continue;
+        e->nodes++;
+        e->gpus += gpus_of(g, by_rank[i]);
+        if (!e->master)
+            e->master = by_rank[i];
+    }
+    e->hosts = list_hosts(g, by_rank);
+    free(by_rank);
+    return e;
+}
+
+void kube_env_destroy(struct kube_env *e)
+{
+    if (!e)
+        return;
+    free(e->torch_rank);
+    free(e->hosts);
+    free(e);
+}
+
+const struct gang *kube_env_gang(const struct kube_env *e)
+{
+    return e->gang;
+}
+
+static void add_torch(struct env_list *l, const struct kube_env *e, const struct gang_pod *p)
+{
+    const struct gang *g = e->gang;
+    uint32_t rank = e->torch_rank[p->rank];
+    char host[HOST_TEXT];
+
+    host_of(host, g, e->master);
+    add_text(l, "MASTER_ADDR", host);
+    add_number(l, "MASTER_PORT", TORCH_PORT);
+    add_number(l, "PET_NNODES", e->nodes);
+    add_number(l, "PET_NPROC_PER_NODE", gpus_of(g, p));
+    add_number(l, "PET_NODE_RANK", rank);
+    add_text(l, "PET_MASTER_ADDR", host);
+    add_number(l, "PET_MASTER_PORT", TORCH_PORT);
+    add_number(l, "NNODES", e->nodes);
+    add_number(l, "NODE_RANK", rank);
+    add_number(l, "NPROC_PER_NODE", gpus_of(g, p));
+}
+
+static void add_ours(struct env_list *l, const struct kube_env *e, const struct gang_pod *p)
+{
+    const struct gang *g = e->gang;
     char id[JOB_ID_TEXT + 1], text[FORMAT_MAX], host[HOST_TEXT];
 
-    add_text(e, "QUEUED_JOB_ID", job_id_format(id, g->job));
-    add_text(e, "QUEUED_JOB_NAME", g->job_name);
-    add_text(e, "QUEUED_TENANT", g->tenant);
-    add_text(e, "QUEUED_ROLE", g->role_names[p->role]);
-    add_number(e, "QUEUED_POD_INDEX", p->index);
-    add_number(e, "QUEUED_ATTEMPT", g->attempt);
-    add_number(e, "QUEUED_NODES", g->size);
-    add_number(e, "QUEUED_WORLD_SIZE", t->gpus ? t->gpus : g->size);
-    add_number(e, "QUEUED_GPUS_PER_POD", gpus_of(g, p));
-    add_text(e, "QUEUED_MASTER_ADDR", host_of(host, g, t->first));
-    add_text(e, "QUEUED_END_TIME", format_time(text, g->latest_end_us));
-    add_hosts(e, g);
+    add_text(l, "QUEUED_JOB_ID", job_id_format(id, g->job));
+    add_text(l, "QUEUED_JOB_NAME", g->job_name);
+    add_text(l, "QUEUED_TENANT", g->tenant);
+    add_text(l, "QUEUED_ROLE", g->role_names[p->role]);
+    add_number(l, "QUEUED_POD_INDEX", p->index);
+    add_number(l, "QUEUED_ATTEMPT", g->attempt);
+    add_number(l, "QUEUED_NODES", g->size);
+    add_number(l, "QUEUED_WORLD_SIZE", e->gpus ? e->gpus : g->size);
+    add_number(l, "QUEUED_GPUS_PER_POD", gpus_of(g, p));
+    add_text(l, "QUEUED_MASTER_ADDR", host_of(host, g, e->first));
+    add_text(l, "QUEUED_END_TIME", format_time(text, g->latest_end_us));
+    if (e->hosts)
+        add_text(l, "QUEUED_HOSTS", e->hosts);
 }
 
-void kube_env_json(struct str *out, const struct gang *g, const struct gang_pod *p)
+void kube_env_json(struct str *out, const struct kube_env *e, const struct gang_pod *p)
 {
-    const struct spec_pairs *user = &g->spec->roles[p->role].env;
-    struct env e = {.out = out, .user = user, .is_first = true};
-    struct torch t = look(g, p);
+    const struct spec_pairs *user = &e->gang->spec->roles[p->role].env;
+    struct env_list l = {.out = out, .user = user, .is_first = true};
 
     str_add(out, ",\"env\":[");
-    if (t.nodes > 1 && gpus_of(g, p))
-        add_torch(&e, g, p, &t);
-    add_ours(&e, g, p, &t);
+    if (e->nodes > 1 && gpus_of(e->gang, p))
+        add_torch(&l, e, p);
+    add_ours(&l, e, p);
     for (uint32_t i = 0; i < user->n; i++)
-        add_json_pair(&e, user->v[i].key, user->v[i].value);
+        add_json_pair(&l, user->v[i].key, user->v[i].value);
     str_add(out, "]");
 }

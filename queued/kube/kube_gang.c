@@ -85,6 +85,7 @@ static void run_destroy(struct run *r)
     free((void *)(uintptr_t)r->gang.kubernetes_class);
     free(r->gang.pods);
     free(r->tasks);
+    kube_env_destroy(r->env);
     free(r->stray_name);
     free(r);
 }

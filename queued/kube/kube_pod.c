@@ -234,9 +234,10 @@ static void add_tolerations(struct str *out, const struct spec_role *r)
     str_add(out, "]");
 }
 
-static void add_container(struct str *out, const struct gang *g, const struct gang_pod *p,
+static void add_container(struct str *out, const struct kube_env *env, const struct gang_pod *p,
                           int64_t shm)
 {
+    const struct gang *g = kube_env_gang(env);
     const struct spec_role *r = &g->spec->roles[p->role];
 
     str_add(out, ",\"containers\":[{\"name\":\"main\"");
@@ -245,14 +246,16 @@ static void add_container(struct str *out, const struct gang *g, const struct ga
     add_strings(out, "args", &r->args);
     if (r->working_dir)
         add_pair(out, "workingDir", r->working_dir);
-    kube_env_json(out, g, p);
+    kube_env_json(out, env, p);
     add_resources(out, g, p);
     add_mounts(out, r, shm);
     str_add(out, "}]");
 }
 
-static void add_pod(struct str *out, const struct gang *g, const struct gang_pod *p, bool with_node)
+void kube_pod_write(struct str *out, const struct kube_env *env, const struct gang_pod *p,
+                    bool with_node)
 {
+    const struct gang *g = kube_env_gang(env);
     const struct spec_role *r = &g->spec->roles[p->role];
     int64_t shm = shm_bytes(g, p->role);
 
@@ -271,19 +274,28 @@ static void add_pod(struct str *out, const struct gang *g, const struct gang_pod
     if (g->kubernetes_class && g->kubernetes_class[0])
         add_pair(out, "priorityClassName", g->kubernetes_class);
     add_tolerations(out, r);
-    add_container(out, g, p, shm);
+    add_container(out, env, p, shm);
     add_volumes(out, r, shm);
     str_add(out, "}}");
 }
 
+static void write_one(struct str *out, const struct gang *g, const struct gang_pod *p,
+                      bool with_node)
+{
+    struct kube_env *env = kube_env_create(g);
+
+    kube_pod_write(out, env, p, with_node);
+    kube_env_destroy(env);
+}
+
 void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p)
 {
-    add_pod(out, g, p, false);
+    write_one(out, g, p, false);
 }
 
 void kube_pod_json_placed(struct str *out, const struct gang *g, const struct gang_pod *p)
 {
-    add_pod(out, g, p, true);
+    write_one(out, g, p, true);
 }
 
 void kube_service_json(struct str *out, const struct gang *g)

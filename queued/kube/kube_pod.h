@@ -23,15 +23,22 @@ bool kube_pod_owner(const struct field_pairs *labels, struct job_id *ret_job,
 
 /* <job>-<role>-<index>-<attempt>. Returns buf. */
 const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p);
-/* The Pod object of one member; g->spec must be given. */
+/* What the environments of all pods of a gang share: made once, as it looks at every pod. Borrows
+ * g, which must have its spec and all its pods. */
+struct kube_env *kube_env_create(const struct gang *g);
+void kube_env_destroy(struct kube_env *env);
+/* The Pod object of one member. with_node: it names its node already, so that it is never bound. */
+void kube_pod_write(struct str *out, const struct kube_env *env, const struct gang_pod *p,
+                    bool with_node);
+/* The same for a single pod, for those that make few: unbound, or with its node. */
 void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p);
-/* The same with its node already named, so that it is never bound. */
 void kube_pod_json_placed(struct str *out, const struct gang *g, const struct gang_pod *p);
 void kube_service_json(struct str *out, const struct gang *g);
 void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
                        const char *uid);
 
-/* Parts of kube_pod_json(), in kube_env.c: ,"env":[...] of a pod. */
-void kube_env_json(struct str *out, const struct gang *g, const struct gang_pod *p);
+/* Parts of kube_pod_write(), in kube_env.c: the gang, and ,"env":[...] of a pod. */
+const struct gang *kube_env_gang(const struct kube_env *env);
+void kube_env_json(struct str *out, const struct kube_env *env, const struct gang_pod *p);
 
 #endif

@@ -187,10 +187,12 @@ static void on_answer(void *ctx, const struct http_answer *a)
 
 static void body_of_create(const struct task *t, struct str *body)
 {
-    if (t->pod && t->run->gangs->is_direct)
-        kube_pod_json_placed(body, &t->run->gang, t->pod);
-    else if (t->pod)
-        kube_pod_json(body, &t->run->gang, t->pod);
+    struct run *r = t->run;
+
+    if (t->pod && !r->env)
+        r->env = kube_env_create(&r->gang);
+    if (t->pod)
+        kube_pod_write(body, r->env, t->pod, r->gangs->is_direct);
     else
         kube_service_json(body, &t->run->gang);
 }

@@ -45,8 +45,9 @@ struct run {
     UT_hash_handle hh;       /* by job, while it is the job's newest run */
     struct run *prev, *next; /* all runs, oldest first */
     struct kube_gangs *gangs;
-    struct gang gang; /* owns pods, spec and class */
-    char *stray_name; /* not NULL: no gang, one pod of this name */
+    struct gang gang;     /* owns pods, spec and class */
+    struct kube_env *env; /* of the pods; NULL: none was made yet */
+    char *stray_name;     /* not NULL: no gang, one pod of this name */
     bool is_hashed;
     bool is_stopping;
     bool keeps_service; /* a stop that leaves the service to the next attempt */

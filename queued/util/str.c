@@ -92,16 +92,30 @@ static size_t utf8_length(const unsigned char *s, size_t len)
     return n;
 }
 
+/* How many bytes from p on stand for themselves in JSON. */
+static size_t plain_length(const unsigned char *p, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+        n++;
+    return n;
+}
+
 void str_add_json(struct str *b, const char *s)
 {
     const unsigned char *p = (const unsigned char *)s;
     size_t left = strlen(s);
 
+    make_room(b, left + 2);
     str_add(b, "\"");
     while (left) {
-        size_t n = utf8_length(p, left);
+        size_t plain = plain_length(p, left);
+        size_t n = plain ? plain : utf8_length(p, left);
 
-        if (n == 0) {
+        if (plain) {
+            str_add_bytes(b, p, plain);
+        } else if (n == 0) {
             str_add(b, "\\ufffd");
             n = 1;
         } else if (*p == '"' || *p == '\\') {
