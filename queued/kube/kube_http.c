@@ -18,6 +18,7 @@
 
 #include "kube/kube_easy.h"
 #include "kube/kube_socks.h"
+#include "kube/kube_window.h"
 #include "util/log.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -52,6 +53,7 @@ struct kube_http {
     enum http_gate gate;
     char *why; /* the gate is shut; NULL */
     struct lane lanes[LANES];
+    struct kube_window window; /* of calls and events */
     struct http_request *queue[QUEUES];
     size_t n_waiting[QUEUES];
     struct kube_easy *idle;
@@ -201,6 +203,19 @@ static void land(struct kube_http *h, struct http_request *req)
     LL_PREPEND(h->idle, req->slot);
 }
 
+static size_t calls_flying(const struct kube_http *h)
+{
+    return h->lanes[LANE_CALL_A].n_flying + h->lanes[LANE_CALL_B].n_flying +
+           h->lanes[LANE_EVENT].n_flying;
+}
+
+static bool has_room(const struct kube_http *h, int lane)
+{
+    size_t max = lane == LANE_EVENT ? HTTP_EVENTS_AT_ONCE : HTTP_CALLS_PER_LANE;
+
+    return h->lanes[lane].n_flying < max && kube_window_has_room(&h->window, calls_flying(h));
+}
+
 bool http_cancel_unsent(struct kube_http *h, struct http_request *req)
 {
     if (req->slot)
@@ -302,6 +317,7 @@ static void finish(struct kube_http *h, struct http_request *req, CURLcode code)
     if (retry_after > 0)
         answer.retry_after_us = (usec_t)(retry_after > 600 ? 600 : retry_after) * USEC_PER_SEC;
     land(h, req);
+    kube_window_note(&h->window, answer.status, calls_flying(h));
     answer_with(h, req, &answer);
 }
 
@@ -371,7 +387,7 @@ static void launch(struct kube_http *h, struct http_request *req, int lane)
 
 static bool launch_event(struct kube_http *h)
 {
-    if (!h->queue[QUEUE_EVENT] || h->lanes[LANE_EVENT].n_flying >= HTTP_EVENTS_AT_ONCE)
+    if (!h->queue[QUEUE_EVENT] || !has_room(h, LANE_EVENT))
         return false;
     launch(h, h->queue[QUEUE_EVENT], LANE_EVENT);
     return true;
@@ -408,7 +424,7 @@ static bool launch_next(struct kube_http *h)
     req = h->queue[QUEUE_URGENT] ? h->queue[QUEUE_URGENT] : h->queue[QUEUE_CREATE];
     if (!req)
         return launch_event(h);
-    if (h->lanes[lane].n_flying >= HTTP_CALLS_PER_LANE)
+    if (!has_room(h, lane))
         return false;
     launch(h, req, lane);
     return true;
@@ -487,15 +503,13 @@ void http_ready(struct kube_http *h)
 usec_t http_wake(const struct kube_http *h)
 {
     usec_t wake = INT64_MAX;
-    bool has_room = h->lanes[LANE_CALL_A].n_flying < HTTP_CALLS_PER_LANE ||
-                    h->lanes[LANE_CALL_B].n_flying < HTTP_CALLS_PER_LANE;
+    bool can_call =
+        h->gate != HTTP_GATE_WAIT && (has_room(h, LANE_CALL_A) || has_room(h, LANE_CALL_B));
 
-    if (h->gate == HTTP_GATE_WAIT)
-        has_room = false;
-    if ((h->n_waiting[QUEUE_URGENT] || h->n_waiting[QUEUE_CREATE]) && has_room)
+    if ((h->n_waiting[QUEUE_URGENT] || h->n_waiting[QUEUE_CREATE]) && can_call)
         return 0;
     if (h->gate != HTTP_GATE_WAIT && h->n_waiting[QUEUE_EVENT] && !h->n_waiting[QUEUE_URGENT] &&
-        !h->n_waiting[QUEUE_CREATE] && h->lanes[LANE_EVENT].n_flying < HTTP_EVENTS_AT_ONCE)
+        !h->n_waiting[QUEUE_CREATE] && has_room(h, LANE_EVENT))
         return 0;
     for (int i = 0; i < LANES; i++)
         if (h->lanes[i].timeout_at < wake)
@@ -545,6 +559,7 @@ int http_create(struct kube_http **ret, const struct kube_config *config, struct
     }
     h = xcalloc(1, sizeof(*h));
     h->config = config;
+    kube_window_init(&h->window, 2 * HTTP_CALLS_PER_LANE + HTTP_EVENTS_AT_ONCE);
     h->socks.epoll_fd = fd;
     for (int i = 0; i < LANES; i++) {
         h->lanes[i].http = h;
