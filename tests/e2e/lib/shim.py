@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shim - run a daemon so that a kill costs it what a power failure would.
+"""shim - what is preloaded into a daemon under test; above all, a kill like a power failure.
 
-Builds tests/e2e/shim/lostsync.c, says with what environment to start the daemon, and after a kill
-plays undo.log back into data.mdb: the store is then what was synced, and nothing more.
+build() compiles any of tests/e2e/shim. For lostsync.c this also says with what environment to start
+the daemon, and after a kill plays undo.log back into data.mdb: the store is then what was synced,
+and nothing more.
 """
 
 import os
@@ -11,20 +12,24 @@ import subprocess
 
 from procs import Trouble
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim", "lostsync.c")
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim")
 HEAD = struct.Struct("=QQ")
 
 
-def environment(where, is_nosync):
-    """Build the shim into the folder where; the environment that loads it."""
-    library = os.path.join(where, "lostsync.so")
+def build(where, name):
+    """Compile tests/e2e/shim/NAME.c into the folder where; the path of the library."""
+    library = os.path.join(where, name + ".so")
     argv = [os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared"]
-    done = subprocess.run(
-        argv + ["-o", library, SOURCE, "-ldl"], capture_output=True, text=True, check=False
-    )
+    argv += ["-o", library, os.path.join(SOURCES, name + ".c"), "-ldl"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Trouble("lostsync.c does not compile: %s" % done.stderr.strip())
-    env = {"LD_PRELOAD": library}
+        raise Trouble("%s.c does not compile: %s" % (name, done.stderr.strip()))
+    return library
+
+
+def environment(where, is_nosync):
+    """Build lostsync into the folder where; the environment that loads it."""
+    env = {"LD_PRELOAD": build(where, "lostsync")}
     if is_nosync:
         env["QUEUED_SHIM_NOSYNC"] = "1"
     return env
