@@ -1,26 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# build.sh - a real kube-apiserver, etcd and kwok for the tests, built once from pinned Go modules.
+# build.sh - a real kube-apiserver, etcd and kwok for the tests, built once from pinned Go modules,
+# and kube-controller-manager, which a few cases want.
 #
 # Each program has a module of its own here (go.mod, go.sum), for their dependency sets do not mix.
 # The programs go to a cache outside the tree, in a folder named by a digest of those files, so
-# another version never overwrites this one. A folder in KUBEBUILDER_ASSETS that holds all three is
-# used as it is. What starts them is tests/e2e/cluster.
+# another version never overwrites this one. A folder in KUBEBUILDER_ASSETS that holds the first three
+# is used as it is. What starts them is tests/e2e/cluster.
 #
 # usage: build.sh            build what is missing
 #        build.sh --print    print the folder that holds the programs
-# exit:  0 all three are there; 1 a build failed; 3 not there and cannot be built here
+# exit:  0 they are there; 1 a build failed; 3 not there and cannot be built here
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 programs="etcd kwok kube-apiserver"
+built="$programs kube-controller-manager"
 digest=$(cat "$here"/*/go.mod "$here"/*/go.sum | sha256sum | cut -c1-12)
 root=${QUEUED_CONTROLPLANE_DIR:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/queued/controlplane}
 dir=$root/$digest
 
-holds_all() {
-    for name in $programs; do
-        [ -x "$1/$name" ] || return 1
+holds_all() { # FOLDER PROGRAM...
+    folder=$1
+    shift
+    for name in "$@"; do
+        [ -x "$folder/$name" ] || return 1
     done
 }
 
@@ -59,9 +63,11 @@ build_one() { # NAME MODULE-DIR PACKAGE LDFLAGS
     mv "$tmp/$1" "$dir/$1"
 }
 
+# shellcheck disable=SC2086 # the names hold no blanks
 if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
-    if holds_all "$KUBEBUILDER_ASSETS"; then
+    if holds_all "$KUBEBUILDER_ASSETS" $programs; then
         dir=$KUBEBUILDER_ASSETS
+        built=$programs
     else
         echo "controlplane: KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS is not used, it lacks one of:" \
             "$programs" >&2
@@ -70,7 +76,8 @@ fi
 
 case ${1:-} in
 --print)
-    if ! holds_all "$dir"; then
+    # shellcheck disable=SC2086
+    if ! holds_all "$dir" $programs; then
         refuse "not built: run 'make controlplane' (needs Go 1.26, takes some minutes) or set"
     fi
     echo "$dir"
@@ -83,7 +90,8 @@ case ${1:-} in
     ;;
 esac
 
-if holds_all "$dir"; then
+# shellcheck disable=SC2086
+if holds_all "$dir" $built; then
     echo "controlplane: all there, nothing to do: $dir"
     exit 0
 fi
@@ -100,6 +108,8 @@ minor=$(echo "$kube" | cut -d. -f2)
 base=k8s.io/component-base/version
 build_one etcd etcd go.etcd.io/etcd/server/v3 ""
 build_one kwok kwok sigs.k8s.io/kwok/cmd/kwok ""
-build_one kube-apiserver kubernetes k8s.io/kubernetes/cmd/kube-apiserver \
-    "-X $base.gitVersion=$kube -X $base.gitMajor=1 -X $base.gitMinor=$minor"
-echo "controlplane: built etcd, kwok and kube-apiserver $kube: $dir"
+for name in kube-apiserver kube-controller-manager; do
+    build_one "$name" kubernetes "k8s.io/kubernetes/cmd/$name" \
+        "-X $base.gitVersion=$kube -X $base.gitMajor=1 -X $base.gitMinor=$minor"
+done
+echo "controlplane: built etcd, kwok, kube-apiserver and kube-controller-manager $kube: $dir"
