@@ -112,7 +112,7 @@ static void files_are_looked_for_beside_the_kubeconfig(void **state)
 #define FILES                                                                                      \
     HEAD "clusters: [{name: s, cluster: {server: 'https://h', certificate-authority: "             \
          "ca.crt}}]\n" CONTEXT "users: [{name: u, user: {client-certificate: cert, client-key: "   \
-                               "key, tokenFile: token}}]\n"
+         "key, tokenFile: token}}]\n"
 
 static void files_that_change_are_read_again_and_counted(void **state)
 {
