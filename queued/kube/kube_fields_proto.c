@@ -15,7 +15,11 @@
 /* One byte more than asked for, which is 0: so every run of bytes ends as a C string. */
 static void *bump_alloc(void *arena, size_t size)
 {
-    return size < FIELDS_UNPACK_MAX ? arena_try(arena, size + 1) : NULL;
+    char *p = size < FIELDS_UNPACK_MAX ? arena_try_raw(arena, size + 1) : NULL;
+
+    if (p)
+        p[size] = '\0';
+    return p;
 }
 
 static void bump_free(void *arena, void *p)

@@ -73,8 +73,9 @@ static void container_amounts(const struct container_fields *container, struct a
 
 static void effective_request(const struct pod_fields *pod, struct amounts *total)
 {
-    struct amounts sidecars = {0}, init = {0}, one, whole;
+    struct amounts sidecars, init, one, whole; /* large: only the part in use is set */
 
+    total->n = sidecars.n = init.n = 0;
     for (uint32_t i = 0; i < pod->init_containers.n; i++) {
         const struct container_fields *c = &pod->init_containers.v[i];
 
@@ -199,7 +200,7 @@ struct pod_fact *kube_pod_fact(const struct object_fields *pod)
     const struct meta_fields *meta = &pod->meta;
     const struct pod_fields *f = &pod->u.pod;
     struct pod_fact *p = xcalloc(1, sizeof(*p));
-    struct amounts total = {0};
+    struct amounts total;
 
     if (!str_copy(p->name, sizeof(p->name), meta->name) || !p->name[0] ||
         !str_copy(p->ns, sizeof(p->ns), meta->ns) || !p->ns[0] ||

@@ -34,7 +34,7 @@ static struct arena_block *add_block(struct arena *a, size_t need)
     return b;
 }
 
-void *arena_try(struct arena *a, size_t size)
+void *arena_try_raw(struct arena *a, size_t size)
 {
     size_t need = (size + ALIGN - 1) / ALIGN * ALIGN;
     struct arena_block *b = a->blocks;
@@ -47,8 +47,14 @@ void *arena_try(struct arena *a, size_t size)
     p = b->bytes + b->used;
     b->used += need;
     a->used += need;
-    memset(p, 0, size);
     return p;
+}
+
+void *arena_try(struct arena *a, size_t size)
+{
+    void *p = arena_try_raw(a, size);
+
+    return p ? memset(p, 0, size) : NULL;
 }
 
 void *arena_alloc(struct arena *a, size_t size)
