@@ -23,6 +23,7 @@
 #include "util/mem.h"
 
 enum { FAILURES_TO_BE_DOWN = 3 };
+#define DENIED_AGAIN_US    (60 * USEC_PER_SEC)
 #define INBOX_FULL_WAIT_US (5 * USEC_PER_MSEC)
 
 enum health { HEALTH_UNKNOWN, HEALTH_UP, HEALTH_DOWN };
@@ -42,6 +43,8 @@ struct kube {
     unsigned n_failures; /* in a row */
     bool is_denied;      /* lists are forbidden: other good answers do not count */
     char trouble[REASON_TEXT_MAX + 1];
+    char denied[REASON_TEXT_MAX + 1]; /* what the log said of missing rights */
+    usec_t denied_due;
     /* synchronisation */
     uint64_t lists_synced; /* complete lists that EV_SYNCED spoke of */
     uint64_t lists_uid;    /* complete lists when the uid was read */
@@ -86,11 +89,30 @@ static void note_failure(struct kube *k, const struct http_order *order,
     set_health(k, HEALTH_DOWN);
 }
 
+/* The right that is missing, by verb and resource: once a minute, as the server says it. */
+static void note_denied(struct kube *k, const struct http_answer *a)
+{
+    usec_t now = http_now();
+    struct api_status s;
+    const char *who;
+
+    (void)api_classify(a, &s);
+    who = strstr(s.message, "User \"");
+    if (!who || !strstr(who, " cannot ") ||
+        (now < k->denied_due && !strncmp(k->denied, who, sizeof(k->denied) - 1)))
+        return;
+    (void)str_copy(k->denied, sizeof(k->denied), who); /* a cut text still tells */
+    k->denied_due = now + DENIED_AGAIN_US;
+    log_warn("a right is missing, see deploy/rbac.yaml; we keep trying", "err=\"%s\"", s.message);
+}
+
 static void on_note(void *ctx, const struct http_order *order, const struct http_answer *a)
 {
     struct kube *k = ctx;
     bool is_list = order->kind == HTTP_WATCH || order->kind == HTTP_READ;
 
+    if (a->status == 403)
+        note_denied(k, a);
     if (order->kind == HTTP_EVENT || (order->kind == HTTP_WATCH && a->status == 200))
         return; /* nothing hangs on an event; the end of a watch says nothing */
     if (a->status == 403 && is_list && !k->lists_synced)

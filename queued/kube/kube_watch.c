@@ -15,7 +15,10 @@
 #include "util/log.h"
 #include "util/mem.h"
 
-enum { PAGE_ITEMS = 500 };
+enum { PAGE_ITEMS = 500, DENIED_QUICK_MAX = 4 };
+/* More facts than this that nobody has taken yet: the next page waits. */
+enum { FACTS_BEHIND_MAX = 4 * PAGE_ITEMS };
+enum { SERVER_ERRORS_MAX = 5 }; /* of a watch, in a row: then all is listed again */
 #define SHORT_WATCH_US USEC_PER_SEC
 #define HEALTHY_US     (120 * USEC_PER_SEC)
 
@@ -47,7 +50,7 @@ struct kube_watch {
     struct json_frame frame;
     struct proto_frame proto_frame;
     usec_t begun_at, heard_at, guard_us;
-    uint64_t n_events;
+    uint64_t n_events;       /* objects only: bookmarks are no sign of life */
     bool is_bad;             /* something came that is no event */
     struct api_status error; /* code 0: no ERROR event came */
 };
@@ -66,7 +69,8 @@ static void plan_later(struct kube_watch *w, enum step next, const struct api_st
 {
     usec_t wait = api_backoff_next(&w->backoff, s->retry_after_us, w->pace);
 
-    if (s->code == 403 && wait < API_BACKOFF_CAP_US)
+    /* a server that has just started forbids all until it has read its roles */
+    if (s->code == 403 && w->backoff.n > DENIED_QUICK_MAX && wait < API_BACKOFF_CAP_US)
         wait = API_BACKOFF_CAP_US;
     log_debug("asking again later", "what=%s wait_ms=%lld code=%d err=\"%s\"", w->kind->noun,
               (long long)(wait / 1000), s->code, s->message);
@@ -203,15 +207,26 @@ static void on_list(void *ctx, const struct http_answer *a)
 
 /* ---- probe: does the server know the version that we want to resume from? */
 
+/* A list whose version is below ours: the server was put back to an older state. */
+static bool is_put_back(const struct kube_watch *w, const struct http_answer *a)
+{
+    cJSON *list = cJSON_ParseWithLength(a->body, a->len);
+    const char *rv = json_text(list, "metadata.resourceVersion");
+    bool ret = rv[0] && kube_rv_compare(rv, w->rv) < 0;
+
+    cJSON_Delete(list);
+    return ret;
+}
+
 static void on_probe(void *ctx, const struct http_answer *a)
 {
     struct kube_watch *w = ctx;
     struct api_status s;
 
     w->req = NULL;
-    if (api_classify(a, &s) == API_OK)
+    if (api_classify(a, &s) == API_OK && !is_put_back(w, a))
         plan(w, STEP_WATCH, http_now());
-    else if (is_expired(&s))
+    else if (s.code == 200 || is_expired(&s))
         plan_relist(w, &s);
     else
         plan_later(w, STEP_PROBE, &s);
@@ -221,7 +236,7 @@ static void on_probe(void *ctx, const struct http_answer *a)
 
 static bool took(struct kube_watch *w, enum store_line line)
 {
-    w->n_events += line == LINE_OBJECT || line == LINE_BOOKMARK;
+    w->n_events += line == LINE_OBJECT;
     return line == LINE_OBJECT || line == LINE_BOOKMARK;
 }
 
@@ -277,10 +292,14 @@ static void watch_ended(struct kube_watch *w)
     usec_t now = http_now();
     struct api_status s = {.retry_after_us = -1};
 
+    if (now - w->begun_at > HEALTHY_US)
+        w->backoff.n = 0;
     if (w->error.code && is_expired(&w->error)) {
         plan_relist(w, &w->error);
     } else if (w->error.code) {
-        plan_later(w, w->error.code == 500 ? STEP_PROBE : STEP_LIST, &w->error);
+        bool can_resume = w->error.code == 500 && w->backoff.n < SERVER_ERRORS_MAX;
+
+        plan_later(w, can_resume ? STEP_PROBE : STEP_LIST, &w->error);
     } else if (w->is_bad) {
         (void)str_copy(s.message, sizeof(s.message), "the watch sent something that is no event");
         log_warn("a watch sent something that is no event, all is listed again",
@@ -288,6 +307,7 @@ static void watch_ended(struct kube_watch *w)
         plan_later(w, STEP_LIST, &s);
     } else if (!w->n_events && now - w->begun_at < SHORT_WATCH_US) {
         (void)str_copy(s.message, sizeof(s.message), "the watch ended at once"); /* it fits */
+        w->backoff.n += !w->backoff.n; /* each turn is two requests: fewer than ten in 30 s */
         plan_later(w, STEP_PROBE, &s);
     } else {
         /* a stream that ends after one event each time must not keep us busy */
@@ -409,13 +429,19 @@ static void check_guard(struct kube_watch *w, usec_t now)
     plan(w, STEP_PROBE, now);
 }
 
+/* The next page would only lie in memory: what came before it has not been taken. */
+static bool is_ahead(const struct kube_watch *w)
+{
+    return w->next == STEP_LIST && w->continued && kube_store_waiting(w->store) > FACTS_BEHIND_MAX;
+}
+
 void kube_watch_tick(struct kube_watch *w, usec_t now)
 {
     if (w->req) {
         check_guard(w, now);
         return;
     }
-    if (now < w->due)
+    if (now < w->due || is_ahead(w))
         return;
     if (w->next == STEP_PROBE && now - w->listed_at > w->times.relist_us)
         plan(w, STEP_LIST, now);
@@ -430,7 +456,7 @@ void kube_watch_tick(struct kube_watch *w, usec_t now)
 usec_t kube_watch_wake(const struct kube_watch *w)
 {
     if (!w->req)
-        return w->due;
+        return is_ahead(w) ? INT64_MAX : w->due; /* who takes the facts ticks us afterwards */
     return w->next == STEP_WATCH ? w->heard_at + w->guard_us : INT64_MAX;
 }
 
