@@ -148,8 +148,8 @@ class Site:
             procs.wait_for(there, limit_s, name, 0.1)
         except Trouble as e:
             raise Wrong(
-                "%s is %s, not %s, after %.0f s; reason %s"
-                % (name, last[0], " or ".join(states), limit_s, self.reason(name))
+                "%s is %s, not %s, after %.0f s; reason %s; its pods %s"
+                % (name, last[0], " or ".join(states), limit_s, self.reason(name), self.phases(name))
             ) from e
         return last[0]
 
@@ -179,6 +179,14 @@ class Site:
         """The raw pods of a job, or all managed ones; those of the API, without ended ones."""
         select = "app.kubernetes.io/managed-by=queued" + (",gang.queued/job=" + name if name else "")
         return self.api.items("/api/v1/pods", labelSelector=select)
+
+    def phases(self, name):
+        """Name, phase and node of its pods, for the report of a failure."""
+        try:
+            pods = [gather.api_pod(p) for p in self.pods(name)]
+        except (OSError, Refused) as e:
+            return str(e)
+        return ["%s %s %s" % (p["name"], p["phase"], p["node"] or "-") for p in pods]
 
     def services(self):
         return gather.api_side(self.api)["services"]
