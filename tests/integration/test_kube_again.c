@@ -42,6 +42,8 @@ static void on_done(void *ctx, const struct http_answer *a)
     r->status = a->status;
     (void)str_copy(r->trouble, sizeof(r->trouble), a->trouble);
     assert_true(a->status || !a->was_sent);
+    if (a->status == 200)
+        assert_null(strstr(a->body, "Status")); /* nothing of the refusal before it */
 }
 
 static struct rig *rig_create(const char *rules)

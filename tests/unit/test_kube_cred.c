@@ -246,7 +246,10 @@ static void a_credential_that_lives_a_moment_does_not_make_the_plugin_storm(void
     plugin_put("expires", "2027-01-15T08:00:00.010Z", 0600);
     tick(&s);
     until(&s, gate(&s) == HTTP_GATE_OPEN);
+    assert_int_equal(kube_cred_wake(s.cred), s.now + 10 * USEC_PER_MSEC);
     s.now += 10 * USEC_PER_MSEC;
+    tick(&s);
+    assert_int_equal(kube_cred_wake(s.cred), s.now + 990 * USEC_PER_MSEC);
     for (int i = 0; i < 10; i++) {
         tick(&s);
         assert_int_equal(gate(&s), HTTP_GATE_WAIT);

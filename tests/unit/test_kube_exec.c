@@ -105,23 +105,29 @@ static void a_certificate_is_taken_with_its_key(void **state)
 static void the_plugin_sees_its_arguments_its_environment_and_nothing_else(void **state)
 {
     struct run r;
+    sigset_t mask, old;
     int fds[20];
 
     (void)state;
     assert_int_equal(setenv("OURS", "1", 1), 0);
     assert_int_equal(setenv("THEIRS", "ours", 1), 0);
+    (void)sigfillset(&mask); /* as the daemon, which reads its signals */
+    (void)sigprocmask(SIG_BLOCK, &mask, &old);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         fds[i] = open("/dev/null", O_RDONLY);
     run_init(&r,
+             "while read -r k v; do [ \"$k\" != SigBlk: ] || mask=$v; done < /proc/$$/status\n"
              "cat > input\n"
              "n=$(ls /proc/$$/fd | wc -l)\n"
-             "echo \"$1|$2|$OURS|$THEIRS|$KUBERNETES_EXEC_INFO|$((n < 6))\" > seen\n" PLUGIN_SAYS(
-                 "\"token\":\"t\""),
+             "times=$(tr '\\0' '\\n' < /proc/$$/environ | grep -c '^THEIRS=')\n"
+             "echo \"$1|$2|$OURS|$THEIRS $times|$KUBERNETES_EXEC_INFO|$((n < 6))|$mask\" > "
+             "seen\n" PLUGIN_SAYS("\"token\":\"t\""),
              ", args: [a b, c], env: [{name: THEIRS, value: theirs}]");
     assert_int_equal(run_through(&r), EXEC_ANSWERED);
+    (void)sigprocmask(SIG_SETMASK, &old, NULL);
     assert_string_equal(plugin_get("seen"),
-                        "a b|c|1|theirs|{\"kind\":\"ExecCredential\",\"apiVersion\":\"" PLUGIN_V1
-                        "\",\"spec\":{\"interactive\":false}}|1\n");
+                        "a b|c|1|theirs 1|{\"kind\":\"ExecCredential\",\"apiVersion\":\"" PLUGIN_V1
+                        "\",\"spec\":{\"interactive\":false}}|1|0000000000000000\n");
     assert_string_equal(plugin_get("input"), "");
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         (void)close(fds[i]);
