@@ -20,7 +20,7 @@
 #include "util/mem.h"
 
 /* An object of ordinary size is decoded without asking for memory. */
-enum { ODD_TOLD_MAX = 10, SCRATCH_BYTES = 32 * 1024 };
+enum { ODD_TOLD_MAX = 10, SCRATCH_BYTES = 32 * 1024, BURIED_MAX = 64 };
 
 struct entry {
     UT_hash_handle hh;
@@ -43,10 +43,13 @@ struct kube_store {
     const struct store_kind *kind;
     struct entry *entries; /* by key */
     struct entry *facts;
+    size_t n_facts;
     struct goodbye *goodbyes;
-    uint64_t list;        /* number of the list that comes now or came last */
-    struct arena scratch; /* of the object that is being decoded */
-    unsigned n_odd;       /* objects that cannot be used, since that list began */
+    uint64_t list;                        /* number of the list that comes now or came last */
+    struct arena scratch;                 /* of the object that is being decoded */
+    char buried[BURIED_MAX][UID_MAX + 1]; /* the last uids that a watch deleted, a ring */
+    unsigned n_buried;
+    unsigned n_odd; /* objects that cannot be used, since that list began */
     void *told_ctx;
     void (*told)(void *ctx, const struct store_gone *gone);
 };
@@ -63,6 +66,7 @@ static void drop_fact(struct kube_store *s, struct entry *e)
     if (!e->fact)
         return;
     DL_DELETE(s->facts, e);
+    s->n_facts--;
     event_fini(e->fact);
     free(e->fact);
     e->fact = NULL;
@@ -134,6 +138,19 @@ static void pass_over(struct kube_store *s, const struct meta_fields *meta)
             meta->name, meta->uid);
 }
 
+/* An event of a uid that has ended: it never lives again, so the event is late. Its end was seen,
+ * or a newer object has its name. */
+static bool is_late(const struct kube_store *s, const struct entry *e, const char *uid,
+                    const char *rv)
+{
+    if (e)
+        return kube_rv_compare(rv, e->rv) < 0;
+    for (unsigned i = 0; i < BURIED_MAX; i++)
+        if (!strcmp(s->buried[i], uid))
+            return true;
+    return false;
+}
+
 /* The object is there, as it is now. */
 static void put(struct kube_store *s, const struct object_fields *object, bool is_list)
 {
@@ -148,6 +165,8 @@ static void put(struct kube_store *s, const struct object_fields *object, bool i
         return;
     }
     e = find(s, key);
+    if (!is_list && (!e || strcmp(e->uid, id.uid) != 0) && is_late(s, e, id.uid, rv))
+        return;
     if (e && strcmp(e->uid, id.uid) != 0) {
         say_goodbye(s, e);
         entry_remove(s, e);
@@ -175,6 +194,7 @@ static void put(struct kube_store *s, const struct object_fields *object, bool i
     } else {
         e->fact = xmemdup(&fact, sizeof(fact));
         DL_APPEND(s->facts, e);
+        s->n_facts++;
     }
 }
 
@@ -187,6 +207,7 @@ static void take_away(struct kube_store *s, const struct meta_fields *meta)
     /* the end of an older object of the same name is told already */
     if (!e || strcmp(e->uid, id.uid) != 0)
         return;
+    memcpy(s->buried[s->n_buried++ % BURIED_MAX], id.uid, sizeof(id.uid));
     say_goodbye(s, e);
     entry_remove(s, e);
 }
@@ -197,6 +218,7 @@ void kube_store_list_begin(struct kube_store *s)
 {
     s->list++;
     s->n_odd = 0;
+    memset(s->buried, 0, sizeof(s->buried)); /* a restored server may show them again */
 }
 
 static bool take_item(void *ctx, const char *p, size_t len)
@@ -256,7 +278,8 @@ static enum store_line take_event(struct kube_store *s, const char *type,
 
     if (!now[0] || strlen(now) > RV_MAX)
         return LINE_BAD;
-    (void)str_copy(rv, RV_MAX + 1, now); /* it fits */
+    if (kube_rv_compare(now, rv) > 0)
+        (void)str_copy(rv, RV_MAX + 1, now); /* it fits */
     if (!strcmp(type, "BOOKMARK"))
         return LINE_BOOKMARK;
     if (!strcmp(type, "DELETED"))
@@ -348,10 +371,16 @@ bool kube_store_flush(struct kube_store *s, struct inbox *inbox, size_t spare)
         if (!inbox_push(inbox, e->fact))
             return false;
         DL_DELETE(s->facts, e);
+        s->n_facts--;
         free(e->fact);
         e->fact = NULL;
     }
     return !s->facts;
+}
+
+size_t kube_store_waiting(const struct kube_store *s)
+{
+    return s->n_facts;
 }
 
 size_t kube_store_count(const struct kube_store *s)

@@ -3,8 +3,8 @@
  * core has not been told yet.
  *
  * The newest fact of a key waits in the entry, so a slow reader costs no more than one fact per
- * object. Each uid that goes is told once, before a newer object of the same name. Pure: no
- * network, no clock.
+ * object. Each uid that goes is told once, before a newer object of the same name, and does not
+ * come back by a late event: only a list can show it again. Pure: no network, no clock.
  */
 #ifndef QUEUED_KUBE_KUBE_STORE_H
 #define QUEUED_KUBE_KUBE_STORE_H
@@ -66,7 +66,7 @@ enum store_line {
     LINE_BAD,   /* no event: the stream is broken */
 };
 
-/* One event of a watch. rv moves to the version of the object. */
+/* One event of a watch. rv moves on to the version of the object, never back. */
 enum store_line kube_store_line(struct kube_store *s, const char *text, size_t len,
                                 char rv[RV_MAX + 1], struct api_status *ret_status);
 
@@ -74,6 +74,8 @@ enum store_line kube_store_line(struct kube_store *s, const char *text, size_t l
 enum store_line kube_store_frame(struct kube_store *s, const char *bytes, size_t len,
                                  char rv[RV_MAX + 1], struct api_status *ret_status);
 
+/* How many facts wait to be told: no more than one an object. */
+size_t kube_store_waiting(const struct kube_store *s);
 /* Move what is not told yet into the inbox, leaving spare places free; true: nothing is left. */
 bool kube_store_flush(struct kube_store *s, struct inbox *inbox, size_t spare);
 size_t kube_store_count(const struct kube_store *s);
