@@ -65,8 +65,13 @@ def kill(record, sig=signal.SIGKILL, wait_s=10.0):
         os.kill(record["pid"], sig)
     except ProcessLookupError:
         return
+
+    def is_gone():
+        ended = reap(record["pid"])
+        return ended or (ended is None and not is_alive(record))
+
     wait_for(
-        lambda: reap(record["pid"]) or not is_alive(record),
+        is_gone,
         wait_s,
         "the end of pid %d" % record["pid"],
         every_s=0.005,
@@ -74,11 +79,12 @@ def kill(record, sig=signal.SIGKILL, wait_s=10.0):
 
 
 def reap(pid):
-    """Collect a child that has ended; False when it runs, or is no child of ours."""
+    """Collect a child that has ended with all its threads, which may hold its ports for a moment
+    longer than it; False when it runs, None when it is no child of ours."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
-        return False
+        return None
 
 
 def tail(path, lines=12):
