@@ -17,7 +17,7 @@ static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)
     /* finished pods of an end stay for their logs; a requeue and an expiry clean all */
     return m->phase <= MEMBER_RUNNING || j->state == JOB_RESTARTING ||
            (j->state == JOB_STOPPING && j->outcome == JOB_PENDING) ||
-           job_state_is_terminal(j->state);
+           (job_state_is_terminal(j->state) && !j->has_pods);
 }
 
 _Static_assert((int)GANG_SCORE_TEXT_MAX == (int)SCORE_TEXT_MAX, "a score's sentence fits a gang");
