@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kube_gang.c - runs: which task may send now, and how a stop takes over from a start.
  *
- * Order of a start: service, then all creates, then, when all pods are there, all bindings. A stop
- * cancels what was not sent, and lets each answer that is on its way come first.
+ * Order of a start: service and all creates, then, when all are there, all bindings; where a create
+ * names the node, the service comes first. A stop cancels what was not sent, and lets each answer that is on its way come first.
  */
 #include "kube/kube_gang.h"
 
@@ -42,6 +42,7 @@ static struct run *run_create(struct kube_gangs *g, const struct gang *gang)
     r->gang.kubernetes_class = xstrdup(gang->kubernetes_class ? gang->kubernetes_class : "");
     r->service = (struct task){.run = r};
     r->tasks = xcalloc(gang->n_pods ? gang->n_pods : 1, sizeof(*r->tasks));
+    r->n_at[TASK_NONE] = gang->n_pods;
     for (uint32_t i = 0; i < gang->n_pods; i++) {
         struct task *t = &r->tasks[i];
 
@@ -102,7 +103,7 @@ static void task_stop(struct task *t)
     }
     if (t->req && !http_cancel_unsent(t->run->gangs->http, t->req))
         return; /* its answer comes first */
-    t->req = NULL;
+    task_landed(t);
     t->backoff.n = 0;
     task_set(t, task_stop_step(t), 0);
 }
@@ -247,7 +248,7 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
         else if (r->tasks[i].uid[0])
             task_set(&r->tasks[i], TASK_EXISTS, INT64_MAX);
         else
-            r->tasks[i].step = TASK_CREATE;
+            task_set(&r->tasks[i], TASK_CREATE, 0);
     }
 }
 
@@ -256,33 +257,37 @@ static bool service_is_there(const struct run *r)
     return r->service.step == TASK_NONE || r->service.step == TASK_EXISTS;
 }
 
+/* Are all pods between these steps, and nothing of them on its way? */
 static bool all_are_at(const struct run *r, enum task_step from, enum task_step to)
 {
-    for (uint32_t i = 0; i < r->gang.n_pods; i++)
-        if (r->tasks[i].step < from || r->tasks[i].step > to || r->tasks[i].req)
-            return false;
-    return true;
+    uint32_t n = 0;
+
+    for (int step = (int)from; step <= (int)to; step++)
+        n += r->n_at[step];
+    return n == r->gang.n_pods && !r->n_flying;
 }
 
 /* All pods exist: from here on they are bound. */
 static void begin_binding(struct run *r)
 {
+    if (!r->n_at[TASK_EXISTS])
+        return;
     for (uint32_t i = 0; i < r->gang.n_pods; i++)
         if (r->tasks[i].step == TASK_EXISTS)
             task_set(&r->tasks[i], TASK_BIND, 0);
 }
 
-/* Send what is due of one task; false: no room, come back when something was answered. */
-static bool task_step(struct task *t, usec_t now, usec_t *wake)
+/* Send what is due of the service; false: no room, come back when something was answered. */
+static bool service_step(struct run *r, usec_t now, usec_t *wake)
 {
+    struct task *t = &r->service;
+
     if (t->req || t->step == TASK_NONE || t->due == INT64_MAX)
         return true;
     if (t->due > now) {
         *wake = t->due < *wake ? t->due : *wake;
         return true;
     }
-    if (t->step == TASK_DELETED)
-        t->step = TASK_DELETE;
     return task_send(t);
 }
 
@@ -296,7 +301,7 @@ static bool run_is_over(const struct run *r)
 
 static void run_step(struct run *r, usec_t now)
 {
-    usec_t wake = INT64_MAX;
+    usec_t wake;
     bool has_room;
 
     if (!r->is_stopping && r->is_refused) {
@@ -305,10 +310,12 @@ static void run_step(struct run *r, usec_t now)
     }
     if (!r->is_stopping && service_is_there(r) && all_are_at(r, TASK_EXISTS, TASK_BOUND))
         begin_binding(r);
-    has_room = task_step(&r->service, now, &wake);
-    if (r->is_stopping || service_is_there(r))
-        for (uint32_t i = 0; has_room && i < r->gang.n_pods; i++)
-            has_room = task_step(&r->tasks[i], now, &wake);
+    wake = run_wake_timed(r, now);
+    has_room = service_step(r, now, &wake);
+    /* unbound pods run nowhere, so their creates need not wait for the service */
+    if (r->is_stopping || service_is_there(r) || !r->gangs->is_direct)
+        while (has_room && r->ready)
+            has_room = task_send(r->ready);
     r->due = wake;
     r->is_blocked = !has_room;
 }

@@ -22,11 +22,66 @@ enum task_step task_stop_step(const struct task *t)
     return t->uid[0] ? TASK_DELETE : TASK_FIND;
 }
 
+static bool is_service(const struct task *t)
+{
+    return t == &t->run->service;
+}
+
+static void unschedule(struct task *t)
+{
+    if (t->is_ready)
+        DL_DELETE(t->run->ready, t);
+    t->run->n_timed -= t->is_timed;
+    t->is_ready = t->is_timed = false;
+}
+
 void task_set(struct task *t, enum task_step step, usec_t wait_us)
 {
+    struct run *r = t->run;
+
+    r->due = 0; /* the next tick looks */
+    t->due = wait_us == INT64_MAX ? INT64_MAX : wait_us ? http_now() + wait_us : 0;
+    if (is_service(t)) {
+        t->step = step;
+        return;
+    }
+    unschedule(t);
+    r->n_at[t->step]--;
+    r->n_at[step]++;
     t->step = step;
-    t->due = wait_us == INT64_MAX ? INT64_MAX : http_now() + wait_us;
-    t->run->due = 0; /* the next tick looks */
+    if (t->due == INT64_MAX)
+        return;
+    if (t->due) {
+        t->is_timed = true;
+        r->n_timed++;
+        return;
+    }
+    t->is_ready = true;
+    DL_APPEND(r->ready, t);
+}
+
+usec_t run_wake_timed(struct run *r, usec_t now)
+{
+    usec_t wake = INT64_MAX;
+
+    for (uint32_t i = 0; i < r->gang.n_pods && r->n_timed; i++) {
+        struct task *t = &r->tasks[i];
+
+        if (!t->is_timed)
+            continue;
+        if (t->due <= now)
+            task_set(t, t->step == TASK_DELETED ? TASK_DELETE : t->step, 0);
+        else if (t->due < wake)
+            wake = t->due;
+    }
+    return wake;
+}
+
+void task_landed(struct task *t)
+{
+    if (t->req && !is_service(t))
+        t->run->n_flying--;
+    t->req = NULL;
 }
 
 void task_later(struct task *t, enum task_step step, usec_t retry_after_us)
@@ -175,7 +230,7 @@ static void on_answer(void *ctx, const struct http_answer *a)
 
     char name[POD_JSON_NAME];
 
-    t->req = NULL;
+    task_landed(t);
     log_debug("answer of the API server", "job=%s object=%s step=%d status=%d err=\"%s\"",
               t->run->gang.job_name, task_name(t, name), (int)t->step, a->status, a->trouble);
     if (t->run->is_stopping)
@@ -236,6 +291,11 @@ bool task_send(struct task *t)
     order.body = body.s;
     order.done = on_answer;
     order.ctx = t;
+    if (!is_service(t)) {
+        unschedule(t);
+        t->run->n_flying++;
+    }
+    t->due = INT64_MAX;
     t->req = http_send(t->run->gangs->http, &order);
     str_fini(&body);
     free(path);

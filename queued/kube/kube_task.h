@@ -26,16 +26,20 @@ enum task_step {
     TASK_DELETE,  /* stop: DELETE with the uid */
     TASK_DELETED, /* stop: accepted; asked again when due */
     TASK_ENDED,   /* stop: it is gone */
+    TASK_STEPS,
 };
 
 struct run;
 
 struct task {
+    struct task *prev, *next; /* of a pod: in run->ready */
     struct run *run;
     const struct gang_pod *pod; /* NULL: the service */
     enum task_step step;
     struct http_request *req; /* NULL: waiting for due */
-    usec_t due;
+    usec_t due;               /* INT64_MAX: it asks for nothing */
+    bool is_ready;            /* a pod in run->ready */
+    bool is_timed;            /* a pod that waits for its due: counted in run->n_timed */
     struct api_backoff backoff;
     unsigned n_lost; /* creates without a clear answer that had not happened */
     char uid[UID_MAX + 1];
@@ -56,6 +60,11 @@ struct run {
     bool is_blocked;    /* a task found no room to send: look at every tick */
     struct task service;
     struct task *tasks; /* gang.n_pods */
+    /* kept by task_set() and the sending, so that no look at all pods is needed at each answer */
+    struct task *ready;        /* pods that may send now, first come first served */
+    uint32_t n_at[TASK_STEPS]; /* pods at each step */
+    uint32_t n_timed;          /* pods that wait for their due */
+    uint32_t n_flying;         /* pods with a request */
 };
 
 struct queued_event {
@@ -84,7 +93,12 @@ enum task_step task_stop_step(const struct task *t);
 void task_start_answer(struct task *t, const struct http_answer *a);
 void task_stop_answer(struct task *t, const struct http_answer *a);
 
+/* wait_us: until it may send; INT64_MAX: it asks for nothing until it is set again. */
 void task_set(struct task *t, enum task_step step, usec_t wait_us);
+/* Its request is over, or was never sent. */
+void task_landed(struct task *t);
+/* Make pods ready whose due has come; returns the earliest due of the others, INT64_MAX none. */
+usec_t run_wake_timed(struct run *r, usec_t now);
 void task_later(struct task *t, enum task_step step, usec_t retry_after_us);
 /* Events. */
 void task_tell_bound(struct task *t);
