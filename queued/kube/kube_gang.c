@@ -2,7 +2,8 @@
 /* kube_gang.c - runs: which task may send now, and how a stop takes over from a start.
  *
  * Order of a start: service and all creates, then, when all are there, all bindings; where a create
- * names the node, the service comes first. A stop cancels what was not sent, and lets each answer that is on its way come first.
+ * names the node, the service comes first. A stop cancels what was not sent, and lets each answer
+ * that is on its way come first.
  */
 #include "kube/kube_gang.h"
 
