@@ -141,7 +141,7 @@ purity: $(CORE_OBJS) $(UTIL_OBJS) ## what the core may call
 tidy: ## sizes, layers, names, the walk of docs/architecture.md
 	@tests/tidy.sh
 
-.PHONY: asan ubsan tsan valgrind coverage fuzz bench controlplane check-e2e demo mutant
+.PHONY: asan ubsan tsan valgrind coverage fuzz bench controlplane check-e2e chaos demo mutant
 asan: ## the tests with address, undefined and leak sanitizers
 	@+$(MORE) B=build-asan SAN=address,undefined OPT='-O1 -g' check-unit check-sim check-integration
 ubsan: ## the tests with the undefined sanitizer alone
@@ -170,6 +170,7 @@ controlplane: ## real kube-apiserver, etcd and kwok, built once into a cache (ne
 check-e2e: all controlplane ## demo and kill test against the real API server
 	DEMO_KIND=real B=$(abspath $(B)) tests/e2e/demo
 	B=$(abspath $(B)) tests/e2e/killtest --kind real --kills 20
+chaos: all controlplane ; @B=$(abspath $(B)) tests/e2e/chaos ## everything fails at random, MINUTES=20, SEED=1
 demo: all standin ## daemon, API server, 16 nodes, five jobs; DEMO_KEEP=1 stays
 	@B=$(abspath $(B)) tests/e2e/demo
 mutant: ## a broken daemon that the kill test must catch: M=name of a tests/e2e/mutants/*.patch
@@ -239,8 +240,7 @@ deps: ## install the Debian packages that are missing (as root)
 	if [ -z "$$missing" ]; then echo "deps: all packages are there"; \
 	elif [ "$$(id -u)" -ne 0 ]; then echo "deps: not root; run: sudo apt-get install$$missing" >&2; exit 1; \
 	else apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; fi
-clean: ## remove $(B)
-	rm -rf $(B)
+clean: ; rm -rf $(B) ## remove $(B)
 distclean: ## remove all that was made
 	rm -rf build build-* compile_commands.json tags
 help: ## this list

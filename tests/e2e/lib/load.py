@@ -58,9 +58,11 @@ spec:
 
 
 class Load:
-    def __init__(self, daemon, opts, moment):
-        """opts: seed, outstanding. moment: an Event, set at each acknowledgement."""
-        self.daemon, self.outstanding, self.moment = daemon, opts.outstanding, moment
+    def __init__(self, daemon, opts, moment, text=job_text):
+        """opts: seed, outstanding. moment: an Event, set at each acknowledgement. text: what makes
+        a job of a random source, a name and a key."""
+        self.text, self.daemon = text, daemon
+        self.outstanding, self.moment = opts.outstanding, moment
         self.lock = threading.Lock()
         self.acked = {}  # name or id as submit printed it: time of the acknowledgement
         self.cancelled = set()  # asked for, acknowledged or not
@@ -107,7 +109,7 @@ class Load:
             if number is None:
                 time.sleep(0.02)
                 continue
-            text = job_text(rng, "kt-%d" % number, "key-%d" % number)
+            text = self.text(rng, "kt-%d" % number, "key-%d" % number)
             while True:
                 done = self.daemon.ctl("submit", "-f", "-", "-o", "name", text=text)
                 if done.returncode == 0:
