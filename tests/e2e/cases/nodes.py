@@ -25,16 +25,6 @@ def running(site, name, *args, **more):
     return full
 
 
-def put_back(site, node):
-    """Make a node again as the cluster had it, when it is gone, and wait until it is Ready."""
-    if site.api.call("GET", node_path(node["metadata"]["name"]))[0] == 404:
-        meta = node["metadata"]
-        fresh = {"metadata": {k: meta[k] for k in ("name", "labels", "annotations")}}
-        fresh["status"] = {k: node["status"][k] for k in ("capacity", "allocatable", "nodeInfo")}
-        site.api.want("POST", "/api/v1/nodes", fresh)
-    site.cluster.wait_nodes(site.cluster.record["nodes"])
-
-
 def case_cordoned_under_a_gang(site):
     """a node is cordoned: the gang on it runs on, the next one goes elsewhere"""
     site.start()
@@ -60,7 +50,7 @@ def case_deleted_under_a_gang(site):
     name = running(site, "moved", pods=3, level="rack")
     node = site.api.want("GET", node_path(sorted(nodes_of(site, name))[0]))
     site.api.want("DELETE", node_path(node["metadata"]["name"]))
-    site.defer(put_back, site, node)
+    site.defer(site.make_node, node)
     # what collects pods of a node that is gone is no part of this cluster
     procs.wait_for(lambda: is_dying(site, node["metadata"]["name"]), 30, "its pods to be deleted")
     for pod in site.pods(name):
@@ -86,7 +76,7 @@ def case_deleted_and_made_again(site):
     name = running(site, "old", pods=1)
     node = site.api.want("GET", node_path(nodes_of(site, name).pop()))
     site.api.want("DELETE", node_path(node["metadata"]["name"]))
-    put_back(site, node)
+    site.make_node(node)
     site.wait_state(name, "Running", "Pending", "Binding", "Starting", "Stopping")
     site.agree(30)
     site.cancel(name)

@@ -10,6 +10,7 @@ import os
 import re
 import time
 
+import controlplane
 import gather
 import procs
 import rules
@@ -230,6 +231,22 @@ class Site:
         """Make a pod of somebody else, on a node when one is named; the object."""
         path = "/api/v1/namespaces/%s/pods" % ns
         return self.api.want("POST", path, self.foreign_pod(name, ns, gpus, node, **meta))
+
+    def make_node(self, node):
+        """Make a node again as it was, when it is gone, and wait until it is Ready."""
+        meta = node["metadata"]
+        if self.api.call("GET", "/api/v1/nodes/" + meta["name"])[0] == 404:
+            fresh = {"metadata": {k: meta[k] for k in ("name", "labels", "annotations")}}
+            keys = ("capacity", "allocatable", "nodeInfo")
+            fresh["status"] = {k: node["status"][k] for k in keys}
+            self.api.want("POST", "/api/v1/nodes", fresh)
+        self.cluster.wait_nodes(self.cluster.record["nodes"])
+
+    def make_tenant(self, ns):
+        """A namespace with the binding that deploy/rbac.yaml asks for each tenant."""
+        self.api.want("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
+        path = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings" % ns
+        self.api.want("POST", path, controlplane.tenant_binding(ns))
 
     def delete_pod(self, name, ns="vision", grace_s=0):
         path = "/api/v1/namespaces/%s/pods/%s?gracePeriodSeconds=%d" % (ns, name, grace_s)

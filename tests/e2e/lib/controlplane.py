@@ -212,26 +212,24 @@ def _apiserver_argv(bin_dir, pki_dir, etcd_port, port):
     ]
 
 
+def tenant_binding(ns):
+    """The binding that each tenant's namespace needs beside deploy/rbac.yaml."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": group + "/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "queued-tenant", "namespace": ns},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "queued-tenant"},
+        "subjects": [{"kind": "User", "name": "queued", "apiGroup": group}],
+    }
+
+
 def _apply_rbac(api, namespaces):
     """Post deploy/rbac.yaml, and the binding that each tenant's namespace needs."""
     with open(RBAC, encoding="utf-8") as f:
         objects = miniyaml.load_all(f.read())
     for ns in namespaces:
-        objects.append(
-            {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "RoleBinding",
-                "metadata": {"name": "queued-tenant", "namespace": ns},
-                "roleRef": {
-                    "apiGroup": "rbac.authorization.k8s.io",
-                    "kind": "ClusterRole",
-                    "name": "queued-tenant",
-                },
-                "subjects": [
-                    {"kind": "User", "name": "queued", "apiGroup": "rbac.authorization.k8s.io"}
-                ],
-            }
-        )
+        objects.append(tenant_binding(ns))
     for obj in objects:
         version, ns = obj["apiVersion"], obj["metadata"].get("namespace")
         path = ("/api/" if version == "v1" else "/apis/") + version
