@@ -12,8 +12,8 @@
 #include "si_json.h"
 #include "si_status.h"
 
-static const char *const action_names[] = {"status", "lose",  "delay", "cut",
-                                           "silent", "stale", "double"};
+static const char *const action_names[] = {"status", "lose",  "delay",  "cut",
+                                           "silent", "stale", "double", "belie"};
 
 enum { ACTION_COUNT = sizeof(action_names) / sizeof(action_names[0]) };
 
@@ -67,9 +67,10 @@ static void note_hit(struct fault *fault, struct request *req)
     if (fault->action == FAULT_CUT) {
         req->cut_bytes = fault->bytes;
     }
-    bool delays =
-        fault->action == FAULT_DELAY ||
-        ((fault->action == FAULT_LOSE || fault->action == FAULT_STATUS) && fault->delay_us > 0);
+    bool delays = fault->action == FAULT_DELAY ||
+                  ((fault->action == FAULT_LOSE || fault->action == FAULT_STATUS ||
+                    fault->action == FAULT_BELIE) &&
+                   fault->delay_us > 0);
     if (delays) {
         req->wake_us = clock_mono_us() + fault->delay_us;
     }
@@ -99,10 +100,10 @@ void fault_match(struct standin *s, struct request *req)
     cJSON_Delete(body);
 }
 
-bool fault_answers(struct request *req)
+static bool answers(struct request *req, enum fault_action action)
 {
     const struct fault *fault = req->fault;
-    if (fault == NULL || fault->action != FAULT_STATUS) {
+    if (fault == NULL || fault->action != action) {
         return false;
     }
     if (fault->is_text) {
@@ -116,6 +117,16 @@ bool fault_answers(struct request *req)
                               .message = fault->message != NULL ? fault->message : "injected fault",
                               .retry_after = fault->retry_after});
     return true;
+}
+
+bool fault_answers(struct request *req)
+{
+    return answers(req, FAULT_STATUS);
+}
+
+bool fault_belies(struct request *req)
+{
+    return req->reply.watch == NULL && answers(req, FAULT_BELIE);
 }
 
 static char *copy_text(const cJSON *json, const char *key)
@@ -194,7 +205,7 @@ static void fault_add_all(struct standin *s, struct request *req)
         reply_json(req, 201, cJSON_CreateObject());
     } else {
         reply_bad_request(req, "send a JSON list of rules, each with an action of status, lose, "
-                               "delay, cut, silent, stale, double");
+                               "delay, cut, silent, stale, double, belie");
     }
 }
 

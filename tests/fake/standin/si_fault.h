@@ -11,6 +11,7 @@
  *   silent  a watch that sends nothing and does not end, not even by its timeout
  *   stale   a watch that delivers nothing for ms, then everything
  *   double  a watch that delivers every event twice
+ *   belie   carry out, then answer as status does; waits before, when it has ms
  */
 #ifndef QUEUED_STANDIN_FAULT_H
 #define QUEUED_STANDIN_FAULT_H
@@ -24,7 +25,8 @@ enum fault_action {
     FAULT_CUT,
     FAULT_SILENT,
     FAULT_STALE,
-    FAULT_DOUBLE
+    FAULT_DOUBLE,
+    FAULT_BELIE
 };
 
 struct fault {
@@ -50,6 +52,8 @@ struct fault {
 void fault_match(struct standin *s, struct request *req);
 /* Whether the noted rule answers instead of the server; the reply is then filled. */
 bool fault_answers(struct request *req);
+/* Whether it answers after the server has; the reply is then another one. */
+bool fault_belies(struct request *req);
 /* Serve /_standin/faults. */
 void fault_serve(struct standin *s, struct request *req);
 /* Free all rules. */

@@ -223,6 +223,7 @@ static enum MHD_Result finish(struct standin *s, struct request *req)
         }
     }
     serve(s, req);
+    (void)fault_belies(req); /* the reply is as it must be in both cases */
     if (req->is_lost) {
         if (req->reply.watch != NULL) {
             watch_free(req->reply.watch);
