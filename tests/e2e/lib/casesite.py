@@ -69,9 +69,11 @@ class Site:
 
     # ---- the daemon
 
-    def start(self, **more):
-        """A daemon with an empty store; more as Daemon takes it. Returns when it has seen all."""
+    def start(self, wrap=(), options=(), **more):
+        """A daemon with an empty store: wrap goes before its command, options behind it, more is
+        as Daemon takes it."""
         self.daemon = Daemon(os.path.join(self.where, "d"), self.kubeconfig, **more)
+        self.daemon.wrap, self.daemon.options = list(wrap), list(options)
         self.daemon.start()
         self.daemon.wait_ready()
         return self.daemon
@@ -168,6 +170,11 @@ class Site:
         except Trouble as e:
             raise Wrong("the reason of %s is '%s', not %s" % (name, last[0], pattern)) from e
         return last[0]
+
+    def daemon_nodes(self):
+        """The nodes as `nodes -o json` lists them."""
+        listed = gather.queuectl_json(self.daemon.queuectl, self.daemon.endpoint, "nodes")
+        return listed.get("items") or []
 
     def wait_attempt(self, name, least, limit_s=30):
         procs.wait_for(
@@ -287,6 +294,16 @@ class Site:
         self.empty()
         if trouble:
             raise trouble
+
+    def give_up(self):
+        """After a failure: take back at least what lives outside of the cluster."""
+        if self.daemon:
+            self.daemon.stop()
+        for action, args in reversed(self.undo):
+            try:
+                action(*args)
+            except Exception:  # noqa: BLE001 (the cluster is thrown away, whatever it says)
+                pass
 
     def empty(self):
         for ns in NAMESPACES:

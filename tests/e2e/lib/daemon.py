@@ -52,6 +52,7 @@ class Daemon:
         self.daemon_env = dict(self.env, **(env or {}))
         self.process = self.record = None
         self.options = []  # more of the command line
+        self.wrap = []  # what starts it
         os.makedirs(self.path("store"), exist_ok=True)
         with open(self.path("queued.yaml"), "w", encoding="utf-8") as f:
             f.write(
@@ -69,7 +70,7 @@ class Daemon:
 
     def start(self):
         self.process, self.record = procs.spawn(
-            [self.queued, "--config", self.path("queued.yaml"), *self.options],
+            [*self.wrap, self.queued, "--config", self.path("queued.yaml"), *self.options],
             self.path("queued.log"),
             self.daemon_env,
         )
