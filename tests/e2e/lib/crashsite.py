@@ -21,7 +21,7 @@ from audit import Audit, overcommits
 from daemon import Daemon
 
 PODS = 8
-HOOKED = 5  # the binding at which a life takes its turn
+HOOKED = 5  # the binding at which a life takes its turn; in mode direct, the create
 STUCK_S = 90
 REFUSAL = json.dumps(
     {
@@ -78,7 +78,8 @@ class Outcome:
 
 class Site:
     def __init__(self, where, kind, opts):
-        self.where, self.kind = where, kind
+        """opts: nodes as shape.py says, and bind_mode as in the configuration."""
+        self.where, self.mode = where, opts.bind_mode
         os.makedirs(where, exist_ok=True)
         folder = os.path.join(where, "cluster")
         self.cluster = controlplane.start(folder, kind, opts, ["vision", "foundation", "infra"])
@@ -91,7 +92,10 @@ class Site:
         )
         self.commits = crashpoint.Commits(where)
         self.daemon = Daemon(
-            where, os.path.join(where, "kubeconfig-proxy"), self.commits.environment
+            where,
+            os.path.join(where, "kubeconfig-proxy"),
+            self.commits.environment,
+            kubernetes="bindMode: " + self.mode,
         )
         self.daemon.start()
         self.daemon.wait_ready()
@@ -119,10 +123,10 @@ class Site:
 
     def hook(self, life, name):
         """The hook of the gate for this life, or None."""
-        bindings = []
+        bindings, what = [], "POST pods" if self.mode == "direct" else "POST binding"
 
         def at_call(label):
-            if not label.startswith("POST binding"):
+            if not label.startswith(what):
                 return None
             bindings.append(label)
             if len(bindings) != HOOKED:
@@ -236,6 +240,9 @@ class Site:
             }
         )
         self.follow(out, life, name)
+        if (self.revive() or self.gate.was_hit.is_set()) and not out.is_hit:
+            out.is_hit, out.text = True, "had ended"
+            self.daemon.wait_ready()
         submitting.join(STUCK_S)
         seen = list(self.gate.seen)
         if what == "call" and len(seen) >= number:
