@@ -109,6 +109,20 @@ static void stop_gang(struct daemon *d, const struct effect *e)
     gang_fini(&gang);
 }
 
+static void tell_orphan(const struct effect *e)
+{
+    char id[JOB_ID_TEXT + 1];
+
+    if (e->kind == EFFECT_ORPHAN_HELD)
+        log_error("a pod has our label and a job id that this store never gave: was an older store "
+                  "put back? Stray pods are not deleted while it is there; look at it, then delete "
+                  "it or put the right store back",
+                  "pod=%s/%s job=%s", e->u.pod->ns, e->u.pod->name, job_id_format(id, e->job));
+    else
+        log_warn("a pod has our label and a job that is not known; it will be deleted in 10 min",
+                 "pod=%s/%s job=%s", e->u.pod->ns, e->u.pod->name, job_id_format(id, e->job));
+}
+
 static void run_effect(struct daemon *d, const struct effect *e)
 {
     switch (e->kind) {
@@ -123,6 +137,10 @@ static void run_effect(struct daemon *d, const struct effect *e)
         break;
     case EFFECT_GANG_STOP:
         stop_gang(d, e);
+        break;
+    case EFFECT_ORPHAN_FOUND:
+    case EFFECT_ORPHAN_HELD:
+        tell_orphan(e);
         break;
     case EFFECT_POD_DELETE:
         d->cluster.pod_delete(d->cluster.ctx, e->u.pod->ns, e->u.pod->name, e->u.pod->uid);

@@ -48,6 +48,8 @@ static void effect_fini(struct effect *f)
         free(f->u.reply);
         break;
     case EFFECT_POD_DELETE:
+    case EFFECT_ORPHAN_FOUND:
+    case EFFECT_ORPHAN_HELD:
         free(f->u.pod);
         break;
     case EFFECT_SAVE_KEY:
@@ -97,6 +99,8 @@ const char *effect_name(enum effect_kind kind)
         [EFFECT_GANG_START] = "gang-start",
         [EFFECT_GANG_STOP] = "gang-stop",
         [EFFECT_POD_DELETE] = "pod-delete",
+        [EFFECT_ORPHAN_FOUND] = "orphan-found",
+        [EFFECT_ORPHAN_HELD] = "orphan-held",
     };
 
     return (unsigned)kind < EFFECT_KINDS ? names[kind] : "unknown";

@@ -30,9 +30,11 @@ enum effect_kind {
     EFFECT_DROP_REQUEST,
     EFFECT_DROP_EVENTS, /* all below a sequence number */
     EFFECT_REPLY,
-    EFFECT_GANG_START, /* create and bind the pods of the current attempt */
-    EFFECT_GANG_STOP,  /* delete what exists of the current attempt; maybe the service */
-    EFFECT_POD_DELETE, /* one stray pod */
+    EFFECT_GANG_START,   /* create and bind the pods of the current attempt */
+    EFFECT_GANG_STOP,    /* delete what exists of the current attempt; maybe the service */
+    EFFECT_POD_DELETE,   /* one stray pod */
+    EFFECT_ORPHAN_FOUND, /* say it: a pod of a job that nobody knows, to be deleted later */
+    EFFECT_ORPHAN_HELD,  /* the same of an id that this store never gave: nothing is deleted */
     EFFECT_KINDS,
 };
 
@@ -93,7 +95,7 @@ struct effect {
         struct job_note *note;       /* SAVE_EVENT; owned */
         struct reply *reply;         /* REPLY; owned */
         struct attempt_row *attempt; /* SAVE_ATTEMPT; owned */
-        struct ev_pod_gone *pod;     /* POD_DELETE: ns, name, uid; owned */
+        struct ev_pod_gone *pod;     /* POD_DELETE, ORPHAN_*: ns, name, uid; owned */
         char *key;          /* DROP_KEY, and SAVE_KEY of a job that goes: "tenant\nkey"; owned */
         uint64_t below_seq; /* DROP_EVENTS */
         bool with_service;  /* GANG_STOP: remove the service too */

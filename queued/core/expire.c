@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/facts.h"
 #include "core/intake.h"
 #include "core/job_life.h"
+#include "core/orphan.h"
 #include "util/str.h"
 
 void expire_job(struct state *s, struct job *j, struct effects *fx)
@@ -79,6 +79,6 @@ usec_t expire_sweep(struct state *s, struct effects *fx)
     sweep_answers(s, fx);
     sweep_keys(s, fx);
     sweep_notes(s, fx);
-    facts_check_orphans(s, fx);
+    orphans_check(s, fx);
     return s->now + 10 * USEC_PER_SEC;
 }

@@ -11,9 +11,8 @@
 #include <string.h>
 
 #include "core/job_life.h"
+#include "core/orphan.h"
 #include "util/str.h"
-
-enum { ORPHAN_KEEP_S = 600 };
 
 static void watch_node(struct state *s, struct node *n, bool is_lost)
 {
@@ -82,59 +81,6 @@ static bool is_over(const struct pod_fact *pod)
     return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
 }
 
-static void remember_orphan(struct state *s, const struct pod_fact *pod)
-{
-    struct orphan *o = NULL;
-    char key[LABEL_MAX + 1 + NODE_NAME_MAX + 1];
-
-    (void)str_join(key, sizeof(key), pod->ns, '/', pod->name); /* bounded */
-    HASH_FIND_STR(s->orphans, key, o);
-    if (!o) {
-        o = xcalloc(1, sizeof(*o));
-        o->key = xstrdup(key);
-        o->seen_at = s->now;
-        HASH_ADD_KEYPTR(hh, s->orphans, o->key, strlen(o->key), o);
-    }
-    memcpy(o->uid, pod->uid, sizeof(o->uid));
-}
-
-static void forget_orphan(struct state *s, const char *ns, const char *name)
-{
-    struct orphan *o = NULL;
-    char key[LABEL_MAX + 1 + NODE_NAME_MAX + 1];
-
-    (void)str_join(key, sizeof(key), ns, '/', name); /* bounded */
-    HASH_FIND_STR(s->orphans, key, o);
-    if (!o)
-        return;
-    HASH_DELETE(hh, s->orphans, o);
-    free(o->key);
-    free(o);
-}
-
-void facts_check_orphans(struct state *s, struct effects *fx)
-{
-    struct orphan *o, *next;
-
-    if (!s->is_synced)
-        return; /* it may be another cluster than the store's, and its pods another daemon's */
-    HASH_ITER(hh, s->orphans, o, next)
-    {
-        char *slash = strchr(o->key, '/');
-
-        if (o->seen_at + ORPHAN_KEEP_S * USEC_PER_SEC > s->now)
-            return; /* the others are younger */
-        if (!effects_have_room(fx))
-            return;
-        *slash = '\0';
-        effects_delete_pod(fx, o->key, slash + 1, o->uid);
-        *slash = '/';
-        HASH_DELETE(hh, s->orphans, o);
-        free(o->key);
-        free(o);
-    }
-}
-
 /* The member that has this pod's name, or NULL: of no gang, or of an attempt that is over. */
 static struct member *member_named(const struct job *j, const struct pod_fact *pod)
 {
@@ -177,9 +123,7 @@ static void stray_seen(struct state *s, const struct job *j, const struct pod_fa
         effects_delete_pod(fx, pod->ns, pod->name, pod->uid);
         return;
     }
-    /* above the store's last id an older store was restored: an operator must look first */
-    if (pod->job.v <= s->meta.last_id.v)
-        remember_orphan(s, pod);
+    orphan_seen(s, pod, fx);
 }
 
 /* Our pod sits on another host than was decided: believe what is seen. */
@@ -251,7 +195,7 @@ void facts_pod_gone(struct state *s, const struct ev_pod_gone *gone, struct effe
     struct job *j = gone->job.v ? state_job(s, gone->job) : NULL;
 
     cluster_pod_gone(&s->cluster, gone->ns, gone->name, gone->uid);
-    forget_orphan(s, gone->ns, gone->name);
+    orphan_gone(s, gone->ns, gone->name);
     s->is_quiet = false;
     if (!j || !j->members || gone->attempt != j->attempt || !job_state_is_active(j->state))
         return;

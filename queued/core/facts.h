@@ -15,7 +15,5 @@ void facts_service_gone(struct state *s, struct job_id id, struct effects *fx);
 void facts_synced(struct state *s, const char *cluster_uid, struct effects *fx);
 /* Nodes that are lost for good by now: their members move on. Returns when to look again. */
 usec_t facts_check_nodes(struct state *s, struct effects *fx);
-/* Orphans that are old enough are deleted. */
-void facts_check_orphans(struct state *s, struct effects *fx);
 
 #endif

@@ -15,6 +15,7 @@
 #include "core/explain.h"
 #include "core/job_life.h"
 #include "core/order.h"
+#include "core/orphan.h"
 #include "core/timers.h"
 #include "util/str.h"
 
@@ -272,6 +273,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     uint64_t floor = (uint64_t)(s->now / USEC_PER_MSEC) << 12;
 
     j->id.v = s->meta.last_id.v + 1 > floor ? s->meta.last_id.v + 1 : floor;
+    orphans_new_id(s, j->id);
     s->meta.last_id = j->id;
     (void)str_copy(j->ns, sizeof(j->ns), spec->ns);
     give_name(s, j, spec);

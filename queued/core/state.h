@@ -50,11 +50,12 @@ struct remembered {
     UT_hash_handle hh;
 };
 
-/* A pod with our labels whose job is unknown: reported, deleted after a while. */
+/* A pod with our labels whose job is unknown (orphan.h). */
 struct orphan {
     char *key; /* "ns/name" */
     char uid[UID_MAX + 1];
     usec_t seen_at;
+    bool is_held; /* its id was never given by this store: nothing is deleted */
     UT_hash_handle hh;
 };
 
@@ -76,9 +77,10 @@ struct positions {
 /* What else the store keeps, one record. */
 struct store_meta {
     struct job_id last_id;
-    uint64_t next_seq;             /* of durable events; starts at 1 */
-    uint64_t oldest_seq;           /* still stored */
-    char cluster_uid[UID_MAX + 1]; /* of the namespace kube-system; "" not known yet */
+    uint64_t next_seq;                      /* of durable events; starts at 1 */
+    uint64_t oldest_seq;                    /* still stored */
+    char cluster_uid[UID_MAX + 1];          /* of the namespace kube-system; "" not known yet */
+    struct job_id foreign_from, foreign_to; /* ids that pods have and we never gave; 0 none */
 };
 
 struct state {
@@ -93,8 +95,10 @@ struct state {
     VEC(struct job *) active;   /* jobs that hold nodes, in order of decision */
     struct remembered *answers; /* oldest first */
     struct orphan *orphans;
-    VEC(uint32_t) lost_nodes; /* with lost_at set and members */
-    VEC(struct job *) timers; /* heap by timer_at: see timers.h */
+    uint32_t n_held_orphans;
+    struct job_id last_before, first_id; /* first id given since the start, and the last before */
+    VEC(uint32_t) lost_nodes;            /* with lost_at set and members */
+    VEC(struct job *) timers;            /* heap by timer_at: see timers.h */
     struct submit_key *keys;
     struct store_meta meta;
     uint64_t turn;

@@ -290,6 +290,10 @@ static void dump_meta(struct str *b, struct store_bytes key, const ProtobufCMess
     add_int(b, "next_seq", (int64_t)r->next_seq);
     add_int(b, "oldest_seq", (int64_t)r->oldest_seq);
     add_text(b, "cluster_uid", r->cluster_uid);
+    if (r->foreign_to) {
+        add_id(b, "foreign_from", r->foreign_from);
+        add_id(b, "foreign_to", r->foreign_to);
+    }
 }
 
 static const struct dump_row {

@@ -229,6 +229,8 @@ int store_decode_meta(struct store_bytes key, struct store_bytes value, struct s
     meta.last_id.v = r->last_id;
     meta.next_seq = r->next_seq;
     meta.oldest_seq = r->oldest_seq;
+    meta.foreign_from.v = r->foreign_from;
+    meta.foreign_to.v = r->foreign_to;
     *ret = meta;
     rc = 0;
 out:

@@ -180,6 +180,8 @@ static void put_meta(struct writer *w)
     PACK(&r, next_seq, m->next_seq);
     PACK(&r, oldest_seq, m->oldest_seq);
     r.cluster_uid = store_text(m->cluster_uid);
+    PACK(&r, foreign_from, m->foreign_from.v);
+    PACK(&r, foreign_to, m->foreign_to.v);
     store_key_meta(&key);
     put(w, STORE_META, &key, &r.base);
 }
@@ -252,6 +254,8 @@ static void put_other(struct writer *w, const struct effect *f)
     case EFFECT_GANG_START:
     case EFFECT_GANG_STOP:
     case EFFECT_POD_DELETE:
+    case EFFECT_ORPHAN_FOUND:
+    case EFFECT_ORPHAN_HELD:
     case EFFECT_KINDS:
         return;
     }

@@ -334,45 +334,6 @@ static void a_drained_pod_is_lost_and_neither_a_success_nor_a_failure(void **sta
     }
 }
 
-static struct pod_fact *unknown_pod(const struct core *c)
-{
-    struct pod_fact *p = site_pod("job-abcd-worker-0-1", "n0", 8);
-
-    p->job.v = c->state->meta.last_id.v - 1;
-    p->attempt = 1;
-    memcpy(p->role, "worker", sizeof("worker"));
-    return p;
-}
-
-static void pods_of_a_job_that_is_unknown_are_deleted_after_a_while(void **state)
-{
-    struct core *c = *state;
-    struct event ev = {.kind = EV_POD_SEEN};
-
-    (void)core_submit(c, site_spec("job", 2, 8));
-    ev.u.pod = unknown_pod(c);
-    (void)core_apply(c, &ev);
-    core_pass(c, 590 * USEC_PER_SEC);
-    assert_int_equal(core_count(c, EFFECT_POD_DELETE), 0);
-    core_pass(c, 20 * USEC_PER_SEC);
-    assert_int_equal(core_count(c, EFFECT_POD_DELETE), 1);
-}
-
-static void pods_of_another_cluster_than_the_stores_are_left_alone(void **state)
-{
-    struct core *c = *state;
-    struct event ev = {.kind = EV_POD_SEEN};
-    struct event other = {.kind = EV_SYNCED, .u.cluster_uid = "cluster-2"};
-
-    (void)core_submit(c, site_spec("job", 2, 8));
-    ev.u.pod = unknown_pod(c);
-    (void)core_apply(c, &ev);
-    (void)core_apply(c, &other);
-    for (int i = 0; i < 100; i++)
-        core_pass(c, 10 * USEC_PER_SEC);
-    assert_int_equal(core_count(c, EFFECT_POD_DELETE), 0);
-}
-
 /* A job of one pod that asks for n extended resources of these names. */
 static struct spec *asking(const char *base, uint32_t n)
 {
@@ -469,8 +430,6 @@ int main(void)
         TEST(a_late_answer_of_an_attempt_that_is_over_changes_nothing),
         TEST(members_of_a_lost_node_move_on_and_stay_charged_to_it),
         TEST(a_drained_pod_is_lost_and_neither_a_success_nor_a_failure),
-        TEST(pods_of_a_job_that_is_unknown_are_deleted_after_a_while),
-        TEST(pods_of_another_cluster_than_the_stores_are_left_alone),
         TEST(names_that_no_node_has_leave_room_for_those_of_nodes),
         TEST(a_record_of_a_gang_without_members_is_not_loaded),
         TEST(a_finished_job_is_forgotten_after_its_time),
