@@ -330,9 +330,9 @@ static CURLM *multi_create(struct lane *lane)
     curl_multi_setopt(m, CURLMOPT_SOCKETDATA, lane);
     curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(m, CURLMOPT_TIMERDATA, lane);
-    /* One connection carries all with HTTP/2; without it each call in flight needs its own. */
     if (lane != &lane->http->lanes[LANE_WATCH])
-        curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, (long)HTTP_CALLS_PER_LANE);
+        curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS,
+                          lane->http->config->is_tls ? HTTP_H2_CONNECTIONS : HTTP_CALLS_PER_LANE);
     return m;
 }
 

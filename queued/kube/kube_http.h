@@ -18,6 +18,9 @@
 #include "util/err.h"
 #include "util/parse.h"
 
+/* With HTTP/2 one connection carries all calls of a lane, beside one that drains after a GOAWAY;
+ * without, each call in flight has its own. */
+#define HTTP_H2_CONNECTIONS 2L
 enum { HTTP_CALLS_PER_LANE = 16, HTTP_EVENTS_AT_ONCE = 8, HTTP_QUEUE_ROOM = 64 };
 #define HTTP_OBJECT_MAX ((size_t)4 * 1024 * 1024)
 #define HTTP_PAGE_MAX   ((size_t)64 * 1024 * 1024)
