@@ -42,14 +42,17 @@ static char *copy(const char *text)
     return text ? xstrdup(text) : NULL;
 }
 
-static bool warn_old(const struct err *err)
+/* Once, until all can be read again: a server that refuses us makes us look often. */
+static bool warn_old(struct kube_config *c, const struct err *err)
 {
-    log_warn("credentials not read again, the old ones stay in use", "err=\"%s\"", err->text);
+    if (!c->has_warned)
+        log_warn("credentials not read again, the old ones stay in use", "err=\"%s\"", err->text);
+    c->has_warned = true;
     return false;
 }
 
 /* Certificate and key of one moment: a folder may be swapped between the two. */
-static bool read_pair(const struct kube_config *c, char **ret_cert, char **ret_key)
+static bool read_pair(struct kube_config *c, char **ret_cert, char **ret_key)
 {
     char *cert = NULL, *key = NULL, *cert_after = NULL;
     struct err err = {0};
@@ -58,7 +61,7 @@ static bool read_pair(const struct kube_config *c, char **ret_cert, char **ret_k
               !secret_read_pem(c->cert_file, &cert_after, &err);
 
     if (!ok)
-        (void)warn_old(&err);
+        (void)warn_old(c, &err);
     else if (!secret_equal(cert, cert_after))
         ok = false; /* the next reading finds them at rest */
     secret_free(cert_after);
@@ -72,7 +75,7 @@ static bool read_pair(const struct kube_config *c, char **ret_cert, char **ret_k
     return false;
 }
 
-static bool refresh_ca(struct kube_config *c)
+static bool refresh_ca(struct kube_config *c, bool *ok)
 {
     struct err err = {0};
     bool is_new;
@@ -80,8 +83,10 @@ static bool refresh_ca(struct kube_config *c)
 
     if (!c->ca_file)
         return false;
-    if (secret_read_pem(c->ca_file, &ca, &err))
-        return warn_old(&err);
+    if (secret_read_pem(c->ca_file, &ca, &err)) {
+        *ok = false;
+        return warn_old(c, &err);
+    }
     is_new = !secret_equal(ca, c->ca);
     secret_free(c->ca);
     c->ca = ca;
@@ -94,12 +99,14 @@ bool kube_config_refresh(struct kube_config *c)
 {
     char *token = NULL, *cert = NULL, *key = NULL;
     struct err err = {0};
-    bool is_new = refresh_ca(c);
+    bool ok = true, is_new = refresh_ca(c, &ok);
 
     if (c->token_file && secret_read_token(c->token_file, &token, &err))
-        (void)warn_old(&err);
+        ok = warn_old(c, &err);
     if (c->cert_file)
-        (void)read_pair(c, &cert, &key); /* it has said what is wrong */
+        ok &= read_pair(c, &cert, &key);
+    if (ok)
+        c->has_warned = false;
     if (!token)
         token = copy(c->token);
     if (!cert) {

@@ -42,6 +42,7 @@ struct kube_config {
     char *ca_file, *cert_file, *key_file, *token_file;
     struct kube_words as;     /* header lines that name whom we act as */
     struct exec_plugin *exec; /* NULL none */
+    bool has_warned;          /* of a file that cannot be read again */
     uint64_t generation;      /* counts changes of token, ca, cert and key */
     uint64_t tls_generation;  /* counts those of ca, cert and key */
 };

@@ -31,7 +31,8 @@ struct kube_exec {
     const struct kube_config *config;
     const struct exec_plugin *plugin; /* of it */
     int epoll_fd;
-    pid_t pid; /* 0: not running */
+    pid_t pid;  /* 0: not running */
+    pid_t gone; /* killed, and not reaped yet; 0 none */
     int pid_fd, out_fd, err_fd;
     usec_t deadline;
     struct str out;    /* standard output */
@@ -77,13 +78,23 @@ static void clear(struct kube_exec *e)
     e->said_bytes = 0;
 }
 
+static bool reap(struct kube_exec *e)
+{
+    if (e->gone > 0 && waitpid(e->gone, NULL, WNOHANG))
+        e->gone = 0;
+    return !e->gone;
+}
+
+/* Its end is not waited for: a child that hangs in the kernel must not hold up the loop. */
 static void kill_child(struct kube_exec *e)
 {
     if (e->pid <= 0)
         return;
-    (void)kill(-e->pid, SIGKILL);   /* it may have ended by itself */
-    (void)kill(e->pid, SIGKILL);    /* or have left its group */
-    (void)waitpid(e->pid, NULL, 0); /* which cannot take long now */
+    (void)kill(-e->pid, SIGKILL); /* it may have ended by itself */
+    (void)kill(e->pid, SIGKILL);  /* or have left its group */
+    e->gone = e->pid;
+    e->pid = 0;
+    (void)reap(e); /* else later */
 }
 
 void kube_exec_destroy(struct kube_exec *e)
@@ -213,6 +224,10 @@ int kube_exec_start(struct kube_exec *e, usec_t now, struct err *err)
 {
     int out_fd = -1, err_fd = -1, error = 0;
 
+    if (!reap(e))
+        return err_set(err, ERR_UNAVAILABLE,
+                       "credential plugin %.80s was killed and does not end; look at process %d",
+                       e->plugin->command, (int)e->gone);
     if (open_pipe(&e->out_fd, &out_fd) || open_pipe(&e->err_fd, &err_fd))
         error = errno;
     else
@@ -238,7 +253,12 @@ int kube_exec_start(struct kube_exec *e, usec_t now, struct err *err)
 
 static void take_out(struct kube_exec *e, const char *p, size_t n)
 {
+    size_t at = e->out.len;
+
     str_add_bytes(&e->out, p, n);
+    for (; at < e->out.len; at++)
+        if (!e->out.s[at])
+            e->out.s[at] = ' '; /* what follows must stay known, too */
 }
 
 static void take_said(struct kube_exec *e, const char *p, size_t n)

@@ -224,6 +224,8 @@ static void a_plugin_that_hangs_is_killed_with_what_it_started(void **state)
     assert_non_null(strstr(r.err.text, "no answer within 30 s"));
     wait_gone("own");
     wait_gone("child");
+    plugin_put("plugin", "#!/bin/sh\n" PLUGIN_SAYS("\"token\":\"t\""), 0700);
+    assert_int_equal(run_through(&r), EXEC_ANSWERED);
     run_fini(&r);
 }
 
@@ -287,14 +289,15 @@ static void nothing_secret_is_shown(void **state)
         PLUGIN_SAYS(
             "\"token\":\"sekrit-kettle-words\"") "echo 'got sekrit-kettle-words.' >&2\nexit 1\n",
         /* a web token nowhere else seen */
-        "echo 'Bearer eyJhbGciOi5IUzI1NiJ9.sekritQ1JhbGciOiJIUzI1.sekritA1b2C3d4e5F6g7' >&2\nexit "
-        "1\n",
+        "echo 'Bearer eyJhbGciOi5IUzI1NiJ9.sekritA1b2C3d4e5F6g7h8I9' >&2\nexit 1\n",
         /* the environment of the plugin */
         "echo \"key=$AWS_SECRET\" >&2\nexit 1\n",
         /* the token in use */
         "echo 'refused: sekrit-in-use-now' >&2\nexit 1\n",
         /* a key */
         "printf -- '-----BEGIN K-----\\nsekritMIIEvQIBADANBgkqhkiG9w0BAQEFAASC1\\n' >&2\nexit 1\n",
+        /* the same behind a byte that ends texts */
+        "printf '\\000sekrit-after-nul'\necho 'got sekrit-after-nul' >&2\nexit 1\n",
         /* an answer that is none */
         "echo 'token: sekrit-plain-text'\necho 'printed sekrit-plain-text' >&2\n",
     };
