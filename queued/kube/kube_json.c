@@ -118,6 +118,70 @@ static bool skip_value(struct scan *s)
     return false;
 }
 
+/* Past a key and its colon. */
+static bool take_key(struct scan *s, const char **ret_key, size_t *ret_len)
+{
+    skip_blanks(s);
+    *ret_key = s->p + 1;
+    if (s->p >= s->end || *s->p != '"' || !skip_string(s))
+        return false;
+    *ret_len = (size_t)(s->p - 1 - *ret_key);
+    return take(s, ':');
+}
+
+/* Past a string; it is copied to buf. */
+static bool take_plain(struct scan *s, char *buf, size_t size)
+{
+    const char *begin;
+    size_t len;
+
+    skip_blanks(s);
+    begin = s->p + 1;
+    if (s->p >= s->end || *s->p != '"' || !skip_string(s))
+        return false;
+    len = (size_t)(s->p - 1 - begin);
+    if (!len || len >= size || memchr(begin, '\\', len))
+        return false;
+    memcpy(buf, begin, len);
+    buf[len] = '\0';
+    return true;
+}
+
+bool json_scan_text(const char *text, size_t len, const char *path, char *buf, size_t size)
+{
+    struct scan s = {.p = text, .end = text + len};
+    const char *want = path, *dot = strchr(path, '.'), *key;
+    size_t depth = 1, want_len = dot ? (size_t)(dot - path) : strlen(path), key_len;
+    bool is_found = false;
+
+    if (!take(&s, '{'))
+        return false;
+    while (depth) { /* objects on the way down the path that are still open */
+        if (take(&s, '}')) {
+            if (!is_found)
+                return false;
+            depth--;
+        } else if (!take_key(&s, &key, &key_len)) {
+            return false;
+        } else if (is_found || key_len != want_len || memcmp(key, want, key_len) != 0) {
+            if (!skip_value(&s))
+                return false;
+        } else if (want[want_len] == '.' && take(&s, '{')) {
+            depth++;
+            want += want_len + 1;
+            want_len = strcspn(want, ".");
+            continue;
+        } else if (want[want_len] == '.' || !take_plain(&s, buf, size)) {
+            return false;
+        } else {
+            is_found = true;
+        }
+        (void)take(&s, ','); /* a missing one shows at the next key */
+    }
+    skip_blanks(&s);
+    return is_found && s.p == s.end;
+}
+
 static int read_meta(const char *p, size_t len, struct json_page *page, struct err *err)
 {
     cJSON *meta = cJSON_ParseWithLength(p, len);

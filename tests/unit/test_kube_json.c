@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "kube/kube_json.h"
+#include "util/mem.h"
 
 struct items {
     unsigned n;
@@ -169,6 +170,65 @@ static void missing_members_read_as_nothing(void **state)
     cJSON_Delete(o);
 }
 
+static const char *scanned(const char *text, const char *path, char *buf, size_t size)
+{
+    return json_scan_text(text, strlen(text), path, buf, size) ? buf : NULL;
+}
+
+static void a_text_is_found_at_its_path_only(void **state)
+{
+    static const struct {
+        const char *text, *path, *found;
+    } rows[] = {
+        {"{\"metadata\":{\"uid\":\"u-1\"}}", "metadata.uid", "u-1"},
+        {" { \"kind\" : \"Pod\" , \"metadata\" : { \"name\":\"a}\\\"{\", \"uid\" : \"u-1\" } }\n",
+         "metadata.uid", "u-1"},
+        {"{\"spec\":{\"metadata\":{\"uid\":\"no\"}},\"metadata\":{\"owners\":[{\"uid\":\"no\"}],"
+         "\"uid\":\"u-1\",\"x\":[1,2]},\"uid\":\"no\"}",
+         "metadata.uid", "u-1"},
+        {"{\"uid\":\"u-1\",\"metadata\":{}}", "uid", "u-1"},
+        {"{\"metadata\":{\"uid\":\"u-1\"},\"metadata\":{\"uid\":\"u-2\"}}", "metadata.uid", "u-1"},
+        {"{\"metadata\":{},\"uid\":\"no\"}", "metadata.uid", NULL},
+        {"{\"uid\":\"no\"}", "metadata.uid", NULL},
+        {"{\"metadata\":\"no\"}", "metadata.uid", NULL},
+        {"{\"metadata\":{\"uid\":7}}", "metadata.uid", NULL},
+        {"{\"metadata\":{\"uid\":\"\"}}", "metadata.uid", NULL},
+        {"{\"metadata\":{\"uid\":\"a\\\\b\"}}", "metadata.uid", NULL},
+        {"{\"metadata\":{\"uid\":\"longer-than-8\"}}", "metadata.uid", NULL},
+        {"[{\"metadata\":{\"uid\":\"no\"}}]", "metadata.uid", NULL},
+        {"{\"metadata\":{\"uid\":\"u-1\"}}}", "metadata.uid", NULL},
+        {"", "metadata.uid", NULL},
+    };
+    char buf[9];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *found = scanned(rows[i].text, rows[i].path, buf, sizeof(buf));
+
+        if (!found != !rows[i].found || (found && strcmp(found, rows[i].found) != 0))
+            fail_msg("row %zu: %s", i, found ? found : "(none)");
+    }
+}
+
+/* A stream that was broken off may be reported as a good answer. */
+static void a_text_is_taken_of_whole_objects_only(void **state)
+{
+    static const char text[] =
+        "{\"a\":[{}],\"metadata\":{\"uid\":\"u-1\",\"n\":\"x\"},\"b\":{\"c\":[1]}}";
+    char buf[9];
+
+    (void)state;
+    assert_true(json_scan_text(text, strlen(text), "metadata.uid", buf, sizeof(buf)));
+    for (size_t n = 0; n < strlen(text); n++) {
+        char *cut = xmalloc(n + 1); /* the sanitizer sees a read beyond it */
+
+        memcpy(cut, text, n);
+        if (json_scan_text(cut, n, "metadata.uid", buf, sizeof(buf)))
+            fail_msg("cut at %zu", n);
+        free(cut);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +239,8 @@ int main(void)
         cmocka_unit_test(a_stream_cut_at_every_byte_gives_the_same_lines),
         cmocka_unit_test(a_line_without_end_is_given_up),
         cmocka_unit_test(missing_members_read_as_nothing),
+        cmocka_unit_test(a_text_is_found_at_its_path_only),
+        cmocka_unit_test(a_text_is_taken_of_whole_objects_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
