@@ -62,9 +62,10 @@ static void set_health(struct kube *k, enum health health)
     if (k->health == health)
         return;
     k->health = health;
-    if (health == HEALTH_UP)
+    if (health == HEALTH_UP) {
         log_info("the API server answers", "server=%s", k->config.server);
-    else
+        kube_gangs_hurry(k->gangs);
+    } else
         log_warn("the API server does not answer, we keep trying", "err=\"%s\"", k->trouble);
 }
 

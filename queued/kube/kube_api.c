@@ -124,6 +124,13 @@ usec_t api_pace_base(const struct api_pace *pace)
     return pace->base_us ? pace->base_us : API_BACKOFF_BASE_US;
 }
 
+usec_t api_retry_after(usec_t retry_after_us, struct api_pace *pace)
+{
+    if (retry_after_us > API_RETRY_AFTER_MAX_US)
+        retry_after_us = API_RETRY_AFTER_MAX_US;
+    return retry_after_us + (usec_t)(api_random(pace) % (uint64_t)(retry_after_us / 4 + 1));
+}
+
 usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, struct api_pace *pace)
 {
     usec_t wait = api_pace_base(pace);
@@ -134,10 +141,8 @@ usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, struct api
         wait = API_BACKOFF_CAP_US;
     b->n++;
     wait += (usec_t)(api_random(pace) % (uint64_t)wait);
-    if (retry_after_us > API_RETRY_AFTER_MAX_US)
-        retry_after_us = API_RETRY_AFTER_MAX_US;
     if (retry_after_us >= 0 && wait < retry_after_us)
-        wait = retry_after_us + (usec_t)(api_random(pace) % (uint64_t)(retry_after_us / 4 + 1));
+        wait = api_retry_after(retry_after_us, pace);
     return wait;
 }
 

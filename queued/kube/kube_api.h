@@ -54,6 +54,8 @@ struct api_pace {
 
 /* retry_after_us: at least this long, up to API_RETRY_AFTER_MAX_US; -1 none. */
 usec_t api_backoff_next(struct api_backoff *b, usec_t retry_after_us, struct api_pace *pace);
+/* What a server asked for, within the bound, and up to a quarter more by chance. */
+usec_t api_retry_after(usec_t retry_after_us, struct api_pace *pace);
 /* The first wait without its random part. */
 usec_t api_pace_base(const struct api_pace *pace);
 uint64_t api_random(struct api_pace *pace);

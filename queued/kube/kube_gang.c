@@ -15,6 +15,8 @@
 #include "kube/kube_task.h"
 #include "util/mem.h"
 
+#define HURRY_US USEC_PER_SEC
+
 struct kube_gangs *kube_gangs_create(struct kube_http *http, struct api_pace *pace)
 {
     struct kube_gangs *g = xcalloc(1, sizeof(*g));
@@ -309,6 +311,11 @@ static void run_step(struct run *r, usec_t now)
         r->due = INT64_MAX;
         return;
     }
+    if (now < r->not_before) {
+        r->due = r->not_before;
+        r->is_blocked = false;
+        return;
+    }
     if (!r->is_stopping && service_is_there(r) && all_are_at(r, TASK_EXISTS, TASK_BOUND))
         begin_binding(r);
     wake = run_wake_timed(r, now);
@@ -319,6 +326,22 @@ static void run_step(struct run *r, usec_t now)
             has_room = task_send(r->ready);
     r->due = wake;
     r->is_blocked = !has_room;
+}
+
+void kube_gangs_hurry(struct kube_gangs *g)
+{
+    usec_t now = http_now();
+    struct run *r;
+
+    DL_FOREACH(g->runs, r)
+    {
+        usec_t soon = now + (usec_t)(api_random(g->pace) % (uint64_t)HURRY_US);
+
+        if (r->not_before > soon && !r->is_told_when)
+            r->not_before = soon;
+        r->backoff.n = 0;
+        r->due = 0;
+    }
 }
 
 void kube_gangs_tick(struct kube_gangs *g, usec_t now)

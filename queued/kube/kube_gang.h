@@ -30,6 +30,9 @@ void kube_gangs_delete_pod(struct kube_gangs *g, const char *ns, const char *nam
 /* The watch saw this pod go (and tells the core itself). */
 void kube_gangs_gone(struct kube_gangs *g, const struct store_gone *gone);
 
+/* The server answers again after it did not: what waits for that need not wait much longer. */
+void kube_gangs_hurry(struct kube_gangs *g);
+
 /* Do what is due. now: http_now(). */
 void kube_gangs_tick(struct kube_gangs *g, usec_t now);
 usec_t kube_gangs_wake(const struct kube_gangs *g);

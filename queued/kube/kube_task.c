@@ -96,6 +96,20 @@ void task_later(struct task *t, enum task_step step, usec_t retry_after_us)
     task_set(t, step, api_backoff_next(&t->backoff, retry_after_us, t->run->gangs->pace));
 }
 
+void task_sent_away(struct task *t, enum task_step step, usec_t retry_after_us)
+{
+    struct run *r = t->run;
+    usec_t now = http_now();
+
+    /* answers to what was under way together count once */
+    r->is_told_when = retry_after_us >= 0 || (r->is_told_when && r->not_before > now);
+    if (r->not_before <= now)
+        r->not_before = now + api_backoff_next(&r->backoff, retry_after_us, r->gangs->pace);
+    else if (retry_after_us > r->not_before - now)
+        r->not_before = now + api_retry_after(retry_after_us, r->gangs->pace);
+    task_set(t, step, 0);
+}
+
 static const char *task_name(const struct task *t, char buf[POD_JSON_NAME])
 {
     if (!t->pod)
@@ -231,6 +245,8 @@ static void on_answer(void *ctx, const struct http_answer *a)
     char name[POD_JSON_NAME];
 
     task_landed(t);
+    if (a->status >= 200 && a->status < 300)
+        t->run->backoff.n = 0;
     log_debug("answer of the API server", "job=%s object=%s step=%d status=%d err=\"%s\"",
               t->run->gang.job_name, task_name(t, name), (int)t->step, a->status, a->trouble);
     if (t->run->is_stopping)

@@ -41,7 +41,8 @@ struct task {
     bool is_ready;            /* a pod in run->ready */
     bool is_timed;            /* a pod that waits for its due: counted in run->n_timed */
     struct api_backoff backoff;
-    unsigned n_lost; /* creates without a clear answer that had not happened */
+    usec_t unsure_until; /* a create that was broken off may still be carried out */
+    unsigned n_lost;     /* creates without a clear answer that had not happened */
     char uid[UID_MAX + 1];
 };
 
@@ -54,10 +55,13 @@ struct run {
     char *stray_name;     /* not NULL: no gang, one pod of this name */
     bool is_hashed;
     bool is_stopping;
-    bool keeps_service; /* a stop that leaves the service to the next attempt */
-    bool is_refused;    /* nothing new is sent; the core will stop it */
-    usec_t due;         /* the earliest of its tasks; 0: look at once */
-    bool is_blocked;    /* a task found no room to send: look at every tick */
+    bool keeps_service;         /* a stop that leaves the service to the next attempt */
+    bool is_refused;            /* nothing new is sent; the core will stop it */
+    usec_t due;                 /* the earliest of its tasks; 0: look at once */
+    usec_t not_before;          /* the server sent us away: nothing of this gang is sent earlier */
+    bool is_told_when;          /* not_before is what the server asked for */
+    struct api_backoff backoff; /* of not_before; 0 again with the next good answer */
+    bool is_blocked;            /* a task found no room to send: look at every tick */
     struct task service;
     struct task *tasks; /* gang.n_pods */
     /* kept by task_set() and the sending, so that no look at all pods is needed at each answer */
@@ -99,7 +103,10 @@ void task_set(struct task *t, enum task_step step, usec_t wait_us);
 void task_landed(struct task *t);
 /* Make pods ready whose due has come; returns the earliest due of the others, INT64_MAX none. */
 usec_t run_wake_timed(struct run *r, usec_t now);
+/* Again after a back-off of its own: the answer was not clear. */
 void task_later(struct task *t, enum task_step step, usec_t retry_after_us);
+/* Again, and the whole gang backs off: the server took no request, or had no room for it. */
+void task_sent_away(struct task *t, enum task_step step, usec_t retry_after_us);
 /* Events. */
 void task_tell_bound(struct task *t);
 void task_tell_refused(struct task *t, enum refusal_kind kind, const char *text);

@@ -64,7 +64,7 @@ static void on_create(struct task *t, const struct http_answer *a)
         cJSON_Delete(object);
         break;
     case API_RETRY:
-        task_later(t, TASK_CREATE, s.retry_after_us);
+        task_sent_away(t, TASK_CREATE, s.retry_after_us);
         break;
     case API_UNKNOWN:
         task_later(t, TASK_LOOK, s.retry_after_us);
@@ -113,6 +113,8 @@ static void on_look(struct task *t, const struct http_answer *a)
         else
             task_later(t, TASK_LOOK, -1);
         cJSON_Delete(object);
+    } else if (verdict == API_RETRY) {
+        task_sent_away(t, TASK_LOOK, s.retry_after_us);
     } else if (!api_is_not_found(&s)) {
         task_later(t, TASK_LOOK, s.retry_after_us);
     } else if (++t->n_lost > LOST_CREATES_MAX) {
@@ -145,7 +147,7 @@ static void on_bind(struct task *t, const struct http_answer *a)
         cJSON_Delete(object);
         break;
     case API_RETRY:
-        task_later(t, TASK_BIND, s.retry_after_us);
+        task_sent_away(t, TASK_BIND, s.retry_after_us);
         break;
     case API_UNKNOWN:
         task_later(t, TASK_LOOK_BIND, s.retry_after_us);
@@ -188,6 +190,8 @@ static void on_look_bind(struct task *t, const struct http_answer *a)
     if (verdict != API_OK) {
         if (api_is_not_found(&s))
             task_refuse(t, REFUSAL_BIND, "bind refused", "the pod is gone");
+        else if (verdict == API_RETRY)
+            task_sent_away(t, TASK_LOOK_BIND, s.retry_after_us);
         else
             task_later(t, TASK_LOOK_BIND, s.retry_after_us);
         return;

@@ -11,6 +11,8 @@
 
 #define ASK_AGAIN_US (60 * USEC_PER_SEC)
 #define GONE_SOON_US (2 * USEC_PER_SEC)
+/* A server carries a write out up to so long after it was asked. */
+#define LATE_CREATE_US (35 * USEC_PER_SEC)
 
 static void ended(struct task *t)
 {
@@ -31,8 +33,13 @@ static void on_leftover(struct task *t, const struct http_answer *a)
             (void)task_take_uid(t, object); /* without one it is looked for */
         cJSON_Delete(object);
     }
-    if (t->step == TASK_CREATE && (verdict == API_UNKNOWN || (verdict == API_OK && !t->uid[0])))
-        task_later(t, task_stop_step(t), -1); /* it may still happen */
+    if (t->step == TASK_CREATE && verdict == API_UNKNOWN && t->run->gangs->is_direct)
+        t->unsure_until = http_now() + LATE_CREATE_US; /* it would run at once */
+    if (verdict == API_RETRY)
+        task_sent_away(t, task_stop_step(t), s.retry_after_us);
+    else if (t->step == TASK_CREATE &&
+             (verdict == API_UNKNOWN || (verdict == API_OK && !t->uid[0])))
+        task_later(t, task_stop_step(t), s.retry_after_us); /* it may still happen */
     else
         task_set(t, task_stop_step(t), 0);
 }
@@ -44,8 +51,12 @@ static void on_find(struct task *t, const struct http_answer *a)
     cJSON *object;
 
     if (verdict != API_OK) {
-        if (api_is_not_found(&s))
+        if (api_is_not_found(&s) && http_now() < t->unsure_until)
+            task_set(t, TASK_FIND, GONE_SOON_US);
+        else if (api_is_not_found(&s))
             ended(t);
+        else if (verdict == API_RETRY)
+            task_sent_away(t, TASK_FIND, s.retry_after_us);
         else
             task_later(t, TASK_FIND, s.retry_after_us);
         return;
@@ -87,6 +98,8 @@ static void on_delete(struct task *t, const struct http_answer *a)
         deleted(t, object);
     else if (api_is_not_found(&s) || (s.code == 409 && !strcmp(s.reason, "Conflict")))
         ended(t); /* gone, or another pod has its name */
+    else if (verdict == API_RETRY)
+        task_sent_away(t, TASK_DELETE, s.retry_after_us);
     else
         task_later(t, TASK_DELETE, s.retry_after_us);
     cJSON_Delete(object);

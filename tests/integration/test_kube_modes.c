@@ -278,6 +278,88 @@ static void what_hangs_on_no_host_is_not_told_as_if(void **state)
     world_destroy(w);
 }
 
+/* ---- a server that has no room */
+
+enum { MANY = 200 };
+
+/* The same for a gang that none of the flags of the world are for: it never gets to a binding. */
+static struct gang_pod *make_many(struct team *t)
+{
+    struct gang_pod *pods = xcalloc(MANY, sizeof(*pods));
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        pods[i] = t->pods[i % PODS];
+        pods[i].member = pods[i].index = pods[i].rank = i;
+    }
+    t->gang.pods = pods;
+    t->gang.n_pods = t->gang.size = MANY;
+    return pods;
+}
+
+static void a_whole_gang_backs_off_as_long_as_the_server_asks(void **state)
+{
+    struct world *w = world_with(false, false);
+    struct team *t = scored_team(130);
+    struct gang_pod *pods = make_many(t);
+    int asked;
+
+    (void)state;
+    faults(w, "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"code\":429,"
+              "\"text\":true,\"retryAfter\":20}]");
+    start(w, t);
+    world_until(w, stat_of(w, "requests.create.pods") >= 2 * HTTP_CALLS_PER_LANE);
+    world_run(w, 1500 * USEC_PER_MSEC);
+    asked = stat_of(w, "requests.create.pods");
+    /* what was on its way or in the queue when the first answer came */
+    assert_in_range(asked, 1, 2 * HTTP_CALLS_PER_LANE + HTTP_QUEUE_ROOM);
+    world_run(w, 500 * USEC_PER_MSEC);
+    assert_int_equal(stat_of(w, "requests.create.pods"), asked);
+    free(pods);
+    team_destroy(t);
+    world_destroy(w);
+}
+
+static void one_gang_that_is_sent_away_holds_up_no_other(void **state)
+{
+    struct world *w = world_with(false, false);
+    struct team *away = scored_team(140), *other = scored_team(141);
+
+    (void)state;
+    faults(w, "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"name\":"
+              "\"train-0140*\",\"code\":429,\"text\":true,\"retryAfter\":20}]");
+    start(w, away);
+    world_run(w, 200 * USEC_PER_MSEC);
+    world_forget(w);
+    start(w, other);
+    world_until(w, all(w->is_bound));
+    assert_int_equal(stat_of(w, "objects.pods"), PODS);
+    team_destroy(away);
+    team_destroy(other);
+    world_destroy(w);
+}
+
+static void a_server_that_comes_back_is_used_within_a_moment(void **state)
+{
+    /* so long a back-off that only the news of the server can end it in time */
+    static const struct kube_times slow = {.backoff_base_us = 2 * USEC_PER_SEC};
+    struct world *w = world_ready(&slow);
+    struct team *t = scored_team(150);
+    usec_t back;
+
+    (void)state;
+    server_stop(w, SIGKILL);
+    start(w, t);
+    world_until(w, w->is_up == 0);
+    world_run(w, 6 * USEC_PER_SEC);
+    server_start(w, (const char *const[]){"--make-nodes", "8", "--namespaces", "team", NULL});
+    world_until(w, w->is_up == 1);
+    back = http_now();
+    world_until(w, all(w->is_bound));
+    assert_true(http_now() - back < 3 * USEC_PER_SEC);
+    team_destroy(t);
+    world_destroy(w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +373,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_change_of_mode_finishes_gangs_of_the_other),
         cmocka_unit_test(a_refused_binding_goes_to_the_host_that_the_core_names),
         cmocka_unit_test(what_hangs_on_no_host_is_not_told_as_if),
+        cmocka_unit_test(a_whole_gang_backs_off_as_long_as_the_server_asks),
+        cmocka_unit_test(one_gang_that_is_sent_away_holds_up_no_other),
+        cmocka_unit_test(a_server_that_comes_back_is_used_within_a_moment),
     };
 
     world_setup(argc, argv);
