@@ -142,6 +142,14 @@ bool task_take_uid(struct task *t, const cJSON *object)
     return false;
 }
 
+bool task_scan_uid(struct task *t, const struct http_answer *a)
+{
+    if (json_scan_text(a->body, a->len, "metadata.uid", t->uid, sizeof(t->uid)))
+        return true;
+    t->uid[0] = '\0';
+    return false;
+}
+
 static bool is_our_pod(const struct task *t, const cJSON *pod)
 {
     struct arena scratch = {0};

@@ -49,19 +49,15 @@ static void bound(struct task *t)
 static void on_create(struct task *t, const struct http_answer *a)
 {
     struct api_status s;
-    enum api_verdict verdict = api_classify(a, &s);
-    cJSON *object = NULL;
 
-    switch (verdict) {
+    switch (api_classify(a, &s)) {
     case API_OK:
-        object = task_object(a);
-        if (!object || !task_take_uid(t, object))
+        if (!task_scan_uid(t, a))
             task_later(t, TASK_LOOK, -1);
         else if (t->pod && t->run->gangs->is_direct)
             bound(t);
         else
             exists(t);
-        cJSON_Delete(object);
         break;
     case API_RETRY:
         task_sent_away(t, TASK_CREATE, s.retry_after_us);
