@@ -41,6 +41,7 @@ struct goodbye {
 
 struct kube_store {
     const struct store_kind *kind;
+    struct store_latest latest;
     struct entry *entries; /* by key */
     struct entry *facts;
     size_t n_facts;
@@ -138,6 +139,20 @@ static void pass_over(struct kube_store *s, const struct meta_fields *meta)
             meta->name, meta->uid);
 }
 
+static void note_change(struct kube_store *s, const struct store_gone *id, const char *rv,
+                        bool is_gone)
+{
+    struct store_latest *l = &s->latest;
+
+    if (kube_rv_compare(rv, l->rv) <= 0)
+        return;
+    memcpy(l->ns, id->ns, sizeof(l->ns));
+    memcpy(l->name, id->name, sizeof(l->name));
+    memcpy(l->uid, id->uid, sizeof(l->uid));
+    (void)str_copy(l->rv, sizeof(l->rv), rv); /* the same bound */
+    l->is_gone = is_gone;
+}
+
 /* An event of a uid that has ended: it never lives again, so the event is late. Its end was seen,
  * or a newer object has its name. */
 static bool is_late(const struct kube_store *s, const struct entry *e, const char *uid,
@@ -175,6 +190,7 @@ static void put(struct kube_store *s, const struct object_fields *object, bool i
     order = e ? kube_rv_compare(rv, e->rv) : 1;
     if (e && is_list)
         e->list = s->list;
+    note_change(s, &id, rv, false);
     if (!order || (order < 0 && !is_list))
         return;
     if (!s->kind->seen(object, &fact)) {
@@ -207,6 +223,7 @@ static void take_away(struct kube_store *s, const struct meta_fields *meta)
     /* the end of an older object of the same name is told already */
     if (!e || strcmp(e->uid, id.uid) != 0)
         return;
+    note_change(s, &id, rv, true);
     memcpy(s->buried[s->n_buried++ % BURIED_MAX], id.uid, sizeof(id.uid));
     say_goodbye(s, e);
     entry_remove(s, e);
@@ -218,6 +235,7 @@ void kube_store_list_begin(struct kube_store *s)
 {
     s->list++;
     s->n_odd = 0;
+    s->latest = (struct store_latest){0};
     memset(s->buried, 0, sizeof(s->buried)); /* a restored server may show them again */
 }
 
@@ -376,6 +394,11 @@ bool kube_store_flush(struct kube_store *s, struct inbox *inbox, size_t spare)
         e->fact = NULL;
     }
     return !s->facts;
+}
+
+const struct store_latest *kube_store_latest(const struct kube_store *s)
+{
+    return &s->latest;
 }
 
 size_t kube_store_waiting(const struct kube_store *s)

@@ -74,6 +74,18 @@ enum store_line kube_store_line(struct kube_store *s, const char *text, size_t l
 enum store_line kube_store_frame(struct kube_store *s, const char *bytes, size_t len,
                                  char rv[RV_MAX + 1], struct api_status *ret_status);
 
+/* The latest change that we know of, by its version: the object as it was then, or its end. A
+ * server that knows less of it was put back to an older state. */
+struct store_latest {
+    char ns[LABEL_MAX + 1]; /* "" of nodes */
+    char name[NODE_NAME_MAX + 1];
+    char uid[UID_MAX + 1];
+    char rv[RV_MAX + 1]; /* "": nothing is known */
+    bool is_gone;
+};
+
+const struct store_latest *kube_store_latest(const struct kube_store *s);
+
 /* How many facts wait to be told: no more than one an object. */
 size_t kube_store_waiting(const struct kube_store *s);
 /* Move what is not told yet into the inbox, leaving spare places free; true: nothing is left. */

@@ -39,6 +39,7 @@ struct kube_watch {
     uint64_t lists;
     usec_t listed_at;
     struct api_backoff backoff;
+    unsigned n_denied;           /* answers 403 in a row */
     bool is_refused_proto;       /* the server has no protobuf: JSON from now on */
     bool is_proto;               /* of the answer that comes now or came last */
     bool is_told, is_told_proto; /* what the log says of the watch */
@@ -67,10 +68,14 @@ static void plan(struct kube_watch *w, enum step next, usec_t due)
 
 static void plan_later(struct kube_watch *w, enum step next, const struct api_status *s)
 {
-    usec_t wait = api_backoff_next(&w->backoff, s->retry_after_us, w->pace);
+    usec_t wait;
 
+    w->n_denied = s->code == 403 ? w->n_denied + 1 : 0;
+    if (w->n_denied == 1)
+        w->backoff.n = 0; /* it answers again: the wait for that is over */
+    wait = api_backoff_next(&w->backoff, s->retry_after_us, w->pace);
     /* a server that has just started forbids all until it has read its roles */
-    if (s->code == 403 && w->backoff.n > DENIED_QUICK_MAX && wait < API_BACKOFF_CAP_US)
+    if (s->code == 403 && w->n_denied > DENIED_QUICK_MAX && wait < API_BACKOFF_CAP_US)
         wait = API_BACKOFF_CAP_US;
     log_debug("asking again later", "what=%s wait_ms=%lld code=%d err=\"%s\"", w->kind->noun,
               (long long)(wait / 1000), s->code, s->message);
@@ -207,13 +212,26 @@ static void on_list(void *ctx, const struct http_answer *a)
 
 /* ---- probe: does the server know the version that we want to resume from? */
 
-/* A list whose version is below ours: the server was put back to an older state. */
-static bool is_put_back(const struct kube_watch *w, const struct http_answer *a)
+enum finding { FOUND_NOTHING, FOUND_OK, FOUND_PUT_BACK };
+
+/* Is what the server knows at least what we know? Versions alone do not tell it: an etcd that was
+ * put back soon counts past ours again. So the last object that changed must be as we know it, or
+ * newer. One that went while nobody watched looks like that, too: a list for nothing. */
+static enum finding judge_probe(const struct kube_watch *w, const struct http_answer *a)
 {
+    const struct store_latest *l = kube_store_latest(w->store);
     cJSON *list = cJSON_ParseWithLength(a->body, a->len);
     const char *rv = json_text(list, "metadata.resourceVersion");
-    bool ret = rv[0] && kube_rv_compare(rv, w->rv) < 0;
+    const cJSON *item = cJSON_GetArrayItem(json_get(list, "items"), 0);
+    bool is_same = l->rv[0] && !strcmp(json_text(item, "metadata.uid"), l->uid);
+    bool is_older =
+        !is_same || kube_rv_compare(json_text(item, "metadata.resourceVersion"), l->rv) < 0;
+    enum finding ret = FOUND_OK;
 
+    if (!rv[0])
+        ret = FOUND_NOTHING;
+    else if (kube_rv_compare(rv, w->rv) < 0 || (l->rv[0] && (l->is_gone ? is_same : is_older)))
+        ret = FOUND_PUT_BACK;
     cJSON_Delete(list);
     return ret;
 }
@@ -223,10 +241,17 @@ static void on_probe(void *ctx, const struct http_answer *a)
     struct kube_watch *w = ctx;
     struct api_status s;
 
+    enum finding found = FOUND_NOTHING;
+
     w->req = NULL;
-    if (api_classify(a, &s) == API_OK && !is_put_back(w, a))
+    if (api_classify(a, &s) == API_OK)
+        found = judge_probe(w, a);
+    if (found == FOUND_PUT_BACK)
+        log_info("the API server knows less than we do, all is listed again", "what=%s version=%s",
+                 w->kind->noun, w->rv);
+    if (found == FOUND_OK)
         plan(w, STEP_WATCH, http_now());
-    else if (s.code == 200 || is_expired(&s))
+    else if (found == FOUND_PUT_BACK || is_expired(&s))
         plan_relist(w, &s);
     else
         plan_later(w, STEP_PROBE, &s);
@@ -263,6 +288,7 @@ static bool on_watch_begin(void *ctx, const char *content_type)
         log_info("watch open", "what=%s encoding=%s", w->kind->noun, encoding(w));
     w->is_told = true;
     w->is_told_proto = w->is_proto;
+    w->n_denied = 0;
     return true;
 }
 
@@ -382,13 +408,21 @@ static void start_list(struct kube_watch *w)
 
 static void start_probe(struct kube_watch *w)
 {
-    char *path = xasprintf("%s?limit=1&resourceVersion=%s&resourceVersionMatch=NotOlderThan",
-                           w->kind->path, w->rv);
-    struct http_order order = {
-        .kind = HTTP_READ, .method = "GET", .path = path, .done = on_probe, .ctx = w};
+    const struct store_latest *l = kube_store_latest(w->store);
+    char *within = l->ns[0] ? api_path(l->ns, w->kind->noun, NULL) : xstrdup(w->kind->path);
+    struct str path = {0};
+    struct http_order order = {.kind = HTTP_READ, .method = "GET", .done = on_probe, .ctx = w};
 
+    str_addf(&path, "%s?limit=1&resourceVersion=%s&resourceVersionMatch=NotOlderThan", within,
+             w->rv);
+    if (l->rv[0]) {
+        str_add(&path, "&fieldSelector=metadata.name%3D");
+        add_escaped(&path, l->name);
+    }
+    order.path = path.s;
     w->req = http_send(w->http, &order);
-    free(path);
+    str_fini(&path);
+    free(within);
 }
 
 static void start_watch(struct kube_watch *w)

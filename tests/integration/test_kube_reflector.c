@@ -2,8 +2,9 @@
 /* test_kube_reflector.c - what the reflector asks next after each answer that a server may give.
  *
  * A server of our own plays a script: for each request what it must be, and the answer. "list" is a
- * first page without a version, "next T" the page of token T, "all" a list without pages, "probe N"
- * and "watch N" name their version. Waits are a thousandth of the real ones.
+ * first page without a version, "next T" the page of token T, "all" a list without pages, "watch N"
+ * one from version N, "probe N name" asks for version N and the object that changed last. Waits are
+ * a thousandth of the real ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,9 +66,13 @@ struct script {
     {                                                                                              \
         "list", 200, PAGE("7", "", ITEM("a", "5")), WHOLE, NULL                                    \
     }
-#define PROBE(rv)                                                                                  \
+#define PROBE(rv, name)                                                                            \
     {                                                                                              \
-        "probe " rv, 200, PAGE(rv, "", ""), WHOLE, NULL                                            \
+        "probe " rv " " name, 200, PAGE(rv, "", ITEM(name, rv)), WHOLE, NULL                       \
+    }
+#define PROBE_GONE(rv, name)                                                                       \
+    {                                                                                              \
+        "probe " rv " " name, 200, PAGE(rv, "", ""), WHOLE, NULL                                   \
     }
 #define WATCH(rv, body)                                                                            \
     {                                                                                              \
@@ -80,22 +85,22 @@ struct script {
 
 static const struct script scripts[] = {
     {"a clean end goes on from the last event, without a list",
-     {LIST_7, WATCH("7", EVENT("ADDED", "b", "8") EVENT("ADDED", "c", "12")), PROBE("12"),
-      WATCH("12", EVENT("DELETED", "b", "13")), PROBE("13"), LAST("watch 13")},
+     {LIST_7, WATCH("7", EVENT("ADDED", "b", "8") EVENT("ADDED", "c", "12")), PROBE("12", "c"),
+      WATCH("12", EVENT("DELETED", "b", "13")), PROBE_GONE("13", "b"), LAST("watch 13")},
      "a c "},
     {"a bookmark moves the version and nothing else",
-     {LIST_7, {"watch 7", 200, BOOKMARK("20"), CUT, NULL}, PROBE("20"), LAST("watch 20")},
+     {LIST_7, {"watch 7", 200, BOOKMARK("20"), CUT, NULL}, PROBE("20", "a"), LAST("watch 20")},
      "a "},
     {"an event that is cut comes again",
      {LIST_7,
       {"watch 7", 200, EVENT("ADDED", "b", "8") "{\"type\":\"ADDED\",\"object\":{\"ki", CUT, NULL},
-      PROBE("8"),
+      PROBE("8", "b"),
       WATCH("8", EVENT("ADDED", "c", "9")),
-      PROBE("9"),
+      PROBE("9", "c"),
       LAST("watch 9")},
      "a b c "},
     {"a cut event at a clean end comes again, too",
-     {LIST_7, WATCH("7", EVENT("ADDED", "b", "8") "{\"type\":\"ADDED\",\"obj"), PROBE("8"),
+     {LIST_7, WATCH("7", EVENT("ADDED", "b", "8") "{\"type\":\"ADDED\",\"obj"), PROBE("8", "b"),
       LAST("watch 8")},
      "a b "},
     {"410 as a status of a watch: a list without a version",
@@ -124,29 +129,66 @@ static const struct script scripts[] = {
     {"a version that is too large for a probe: a list without a version",
      {LIST_7,
       WATCH("7", EVENT("ADDED", "b", "900")),
-      {"probe 900", 504, STATUS("504", "Timeout", TOO_LARGE), WHOLE, NULL},
+      {"probe 900 b", 504, STATUS("504", "Timeout", TOO_LARGE), WHOLE, NULL},
       {"list", 200, PAGE("30", "", ITEM("a", "5")), WHOLE, NULL},
       LAST("watch 30")},
      "a "},
     {"a probe that shows an older version: a list, for the server was put back",
      {LIST_7,
       WATCH("7", EVENT("ADDED", "b", "900")),
-      {"probe 900", 200, PAGE("30", "", ""), WHOLE, NULL},
+      {"probe 900 b", 200, PAGE("30", "", ""), WHOLE, NULL},
       {"list", 200, PAGE("30", "", ITEM("a", "4")), WHOLE, NULL},
       LAST("watch 30")},
      "a "},
+    {"a probe that shows the last object as it was before: a list, though the version is past ours",
+     {LIST_7,
+      WATCH("7", EVENT("MODIFIED", "a", "900")),
+      {"probe 900 a", 200, PAGE("950", "", ITEM("a", "5")), WHOLE, NULL},
+      {"list", 200, PAGE("951", "", ITEM("a", "5")), WHOLE, NULL},
+      LAST("watch 951")},
+     "a "},
+    {"a probe that does not show the last object: a list",
+     {LIST_7,
+      WATCH("7", EVENT("ADDED", "b", "900")),
+      {"probe 900 b", 200, PAGE("950", "", ""), WHOLE, NULL},
+      {"list", 200, PAGE("951", "", ITEM("a", "5")), WHOLE, NULL},
+      LAST("watch 951")},
+     "a "},
+    {"a probe that shows an object whose end we saw: a list",
+     {LIST_7,
+      WATCH("7", EVENT("DELETED", "a", "900")),
+      {"probe 900 a", 200, PAGE("950", "", ITEM("a", "5")), WHOLE, NULL},
+      {"list", 200, PAGE("951", "", ITEM("a", "5")), WHOLE, NULL},
+      LAST("watch 951")},
+     "a "},
+    {"a probe that shows another object of that name is fine",
+     {LIST_7,
+      WATCH("7", EVENT("DELETED", "a", "900")),
+      {"probe 900 a", 200,
+       PAGE("950", "",
+            "{\"metadata\":{\"name\":\"a\",\"uid\":\"u2\",\"resourceVersion\":\"940\"}}"),
+       WHOLE, NULL},
+      LAST("watch 900")},
+     ""},
+    {"a probe that is answered by a page of a proxy says nothing",
+     {LIST_7,
+      WATCH("7", EVENT("ADDED", "b", "8")),
+      {"probe 8 b", 200, "<html>sign in</html>", WHOLE, NULL},
+      PROBE("8", "b"),
+      LAST("watch 8")},
+     "a b "},
     {"a version that is too large for a watch",
      {LIST_7, WATCH("7", ERROR("504", "Timeout", TOO_LARGE)), LAST("list")},
      NULL},
     {"an error 500 of a watch is no reason for a list",
-     {LIST_7, WATCH("7", ERROR("500", "InternalError", "")), PROBE("7"), LAST("watch 7")},
+     {LIST_7, WATCH("7", ERROR("500", "InternalError", "")), PROBE("7", "a"), LAST("watch 7")},
      NULL},
     {"five errors 500 are",
-     {LIST_7, WATCH("7", ERROR("500", "InternalError", "")), PROBE("7"),
-      WATCH("7", ERROR("500", "InternalError", "")), PROBE("7"),
-      WATCH("7", ERROR("500", "InternalError", "")), PROBE("7"),
-      WATCH("7", ERROR("500", "InternalError", "")), PROBE("7"),
-      WATCH("7", ERROR("500", "InternalError", "")), PROBE("7"),
+     {LIST_7, WATCH("7", ERROR("500", "InternalError", "")), PROBE("7", "a"),
+      WATCH("7", ERROR("500", "InternalError", "")), PROBE("7", "a"),
+      WATCH("7", ERROR("500", "InternalError", "")), PROBE("7", "a"),
+      WATCH("7", ERROR("500", "InternalError", "")), PROBE("7", "a"),
+      WATCH("7", ERROR("500", "InternalError", "")), PROBE("7", "a"),
       WATCH("7", ERROR("500", "InternalError", "")), LAST("list")},
      NULL},
     {"any other error of a watch leads to a list",
@@ -155,27 +197,27 @@ static const struct script scripts[] = {
     {"a server that is busy is asked again for the same",
      {LIST_7,
       {"watch 7", 429, "Too many requests, please try again later.\n", WHOLE, NULL},
-      PROBE("7"),
+      PROBE("7", "a"),
       {"watch 7", 503, STATUS("503", "ServiceUnavailable", ""), WHOLE, NULL},
-      PROBE("7"),
+      PROBE("7", "a"),
       LAST("watch 7")},
      NULL},
     {"401 of a watch is no reason for a list",
      {LIST_7,
       {"watch 7", 401, STATUS("401", "Unauthorized", ""), WHOLE, NULL},
-      PROBE("7"),
+      PROBE("7", "a"),
       LAST("watch 7")},
      NULL},
     {"a connection that ends without an answer",
-     {LIST_7, {"watch 7", 0, "", NO_ANSWER, NULL}, PROBE("7"), LAST("watch 7")},
+     {LIST_7, {"watch 7", 0, "", NO_ANSWER, NULL}, PROBE("7", "a"), LAST("watch 7")},
      NULL},
     {"a probe without a clear answer is made again",
      {LIST_7,
       WATCH("7", EVENT("ADDED", "b", "8")),
-      {"probe 8", 504, "{\"metadata\":{},\"status\":\"Failure\",\"code\":504}", WHOLE, NULL},
-      {"probe 8", 500, "no\n", WHOLE, NULL},
-      {"probe 8", 0, "", NO_ANSWER, NULL},
-      PROBE("8"),
+      {"probe 8 b", 504, "{\"metadata\":{},\"status\":\"Failure\",\"code\":504}", WHOLE, NULL},
+      {"probe 8 b", 500, "no\n", WHOLE, NULL},
+      {"probe 8 b", 0, "", NO_ANSWER, NULL},
+      PROBE("8", "b"),
       LAST("watch 8")},
      "a b "},
     {"a list without a clear answer is made again, from its first page",
@@ -197,14 +239,14 @@ static const struct script scripts[] = {
      {LIST_7, WATCH("7", "<html>sign in</html>\n"), LAST("list")},
      NULL},
     {"a watch that ends at once is asked for again, with a probe",
-     {LIST_7, WATCH("7", ""), PROBE("7"), WATCH("7", ""), PROBE("7"), LAST("watch 7")},
+     {LIST_7, WATCH("7", ""), PROBE("7", "a"), WATCH("7", ""), PROBE("7", "a"), LAST("watch 7")},
      "a "},
     {"doubled and disordered events of a watch",
      {LIST_7,
       WATCH("7", EVENT("ADDED", "b", "9") EVENT("ADDED", "b", "9") EVENT("MODIFIED", "b", "8")
                      EVENT("DELETED", "a", "10") EVENT("DELETED", "a", "10")
                          EVENT("MODIFIED", "a", "6") EVENT("MODIFIED", "c", "8")),
-      PROBE("10"), LAST("watch 10")},
+      PROBE_GONE("10", "a"), LAST("watch 10")},
      "b c "},
 };
 
@@ -259,6 +301,7 @@ static void describe(struct server *s, struct MHD_Connection *c, char *ret, size
 {
     const char *rv = query(c, "resourceVersion"), *next = query(c, "continue");
     const char *limit = query(c, "limit"), *timeout = query(c, "timeoutSeconds");
+    const char *field = query(c, "fieldSelector");
 
     if (query(c, "watch")) {
         int seconds = timeout ? atoi(timeout) : 0;
@@ -269,7 +312,8 @@ static void describe(struct server *s, struct MHD_Connection *c, char *ret, size
         (void)snprintf(ret, size, "watch %s", rv ? rv : "");
     } else if (query(c, "resourceVersionMatch")) {
         s->is_odd = s->is_odd || !limit || strcmp(limit, "1") != 0;
-        (void)snprintf(ret, size, "probe %s", rv ? rv : "");
+        (void)snprintf(ret, size, "probe %s %s", rv ? rv : "",
+                       field && !strncmp(field, "metadata.name=", 14) ? field + 14 : "");
     } else if (next) {
         (void)snprintf(ret, size, "next %s", next);
     } else {
@@ -280,7 +324,7 @@ static void describe(struct server *s, struct MHD_Connection *c, char *ret, size
 
 static enum MHD_Result serve(struct server *s, struct MHD_Connection *c)
 {
-    static const struct step list = LIST_7, probe = PROBE("7"), ended = WATCH("7", ""),
+    static const struct step list = LIST_7, probe = PROBE("7", "a"), ended = WATCH("7", ""),
                              nothing = {"", 500, "", WHOLE, NULL};
     unsigned i = s->n_asked;
     char what[64];
@@ -422,7 +466,7 @@ static void each_answer_is_followed_by_the_right_request(void **state)
 static void a_retry_after_of_the_server_is_waited_for(void **state)
 {
     static const struct step steps[STEPS_MAX] = {
-        LIST_7, {"watch 7", 429, "busy\n", WHOLE, "1"}, PROBE("7"), LAST("watch 7")};
+        LIST_7, {"watch 7", 429, "busy\n", WHOLE, "1"}, PROBE("7", "a"), LAST("watch 7")};
     struct rig r;
     usec_t begun = http_now(), end = begun + WAIT_S * USEC_PER_SEC;
 
