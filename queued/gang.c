@@ -67,6 +67,7 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
         if (n)
             (void)str_copy(p->node, sizeof(p->node), n->name);
         memcpy(p->uid, m->uid, sizeof(p->uid));
+        p->is_bound = m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
         p->has_ended = m->phase == MEMBER_SUCCEEDED || m->phase == MEMBER_FAILED;
         g->n_pods++;
     }

@@ -246,7 +246,7 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
     r->service.step = gang->has_service ? TASK_CREATE : TASK_NONE;
     for (uint32_t i = 0; i < gang->n_pods; i++) {
         /* a pod that is there asks for nothing until all are; it must not hold up the others */
-        if (gang->pods[i].has_ended)
+        if (gang->pods[i].has_ended || gang->pods[i].is_bound)
             task_set(&r->tasks[i], TASK_BOUND, INT64_MAX);
         else if (r->tasks[i].uid[0])
             task_set(&r->tasks[i], TASK_EXISTS, INT64_MAX);

@@ -66,7 +66,10 @@ static void on_create(struct task *t, const struct http_answer *a)
         task_later(t, TASK_LOOK, s.retry_after_us);
         break;
     case API_REFUSED:
-        if (s.code == 409)
+        if (s.code == 409 && !strcmp(s.reason, "Conflict"))
+            task_later(t, TASK_CREATE,
+                       -1); /* many creates write the same quota; this one did not */
+        else if (s.code == 409)
             task_set(t, TASK_LOOK, 0);
         else
             task_refuse(t, api_refusal(&s), "create refused", s.message);

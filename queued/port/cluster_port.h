@@ -22,6 +22,7 @@ struct gang_pod {
     char node[NODE_NAME_MAX + 1];
     char uid[UID_MAX + 1]; /* "" unknown */
     bool has_ended;        /* start: there for its name only; it is not made again */
+    bool is_bound;         /* start: seen on its node; there is nothing to do */
 };
 
 enum { GANG_SCORE_TEXT_MAX = 511 };

@@ -170,7 +170,7 @@ static void gang_start(void *ctx, const struct gang *g)
 
     assert(g->spec);
     for (uint32_t i = 0; i < g->n_pods; i++)
-        if (!g->pods[i].has_ended)
+        if (!g->pods[i].has_ended && !g->pods[i].is_bound)
             add_pod(fc, t, g, i);
 }
 
