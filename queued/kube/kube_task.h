@@ -13,6 +13,9 @@
 #include "kube/kube_gang.h"
 #include "kube/kube_pod.h"
 
+/* A server carries a write out up to so long after it was asked. */
+#define LATE_CREATE_US (35 * USEC_PER_SEC)
+
 enum task_step {
     TASK_NONE,      /* nothing to do: no service, or not asked for */
     TASK_CREATE,    /* POST it */

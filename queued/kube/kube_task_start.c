@@ -63,6 +63,7 @@ static void on_create(struct task *t, const struct http_answer *a)
         task_sent_away(t, TASK_CREATE, s.retry_after_us);
         break;
     case API_UNKNOWN:
+        t->unsure_until = http_now() + LATE_CREATE_US;
         task_later(t, TASK_LOOK, s.retry_after_us);
         break;
     case API_REFUSED:

@@ -11,8 +11,6 @@
 
 #define ASK_AGAIN_US (60 * USEC_PER_SEC)
 #define GONE_SOON_US (2 * USEC_PER_SEC)
-/* A server carries a write out up to so long after it was asked. */
-#define LATE_CREATE_US (35 * USEC_PER_SEC)
 
 static void ended(struct task *t)
 {
@@ -33,8 +31,8 @@ static void on_leftover(struct task *t, const struct http_answer *a)
             (void)task_take_uid(t, object); /* without one it is looked for */
         cJSON_Delete(object);
     }
-    if (t->step == TASK_CREATE && verdict == API_UNKNOWN && t->run->gangs->is_direct)
-        t->unsure_until = http_now() + LATE_CREATE_US; /* it would run at once */
+    if (t->step == TASK_CREATE && verdict == API_UNKNOWN)
+        t->unsure_until = http_now() + LATE_CREATE_US;
     if (verdict == API_RETRY)
         task_sent_away(t, task_stop_step(t), s.retry_after_us);
     else if (t->step == TASK_CREATE &&
@@ -51,7 +49,8 @@ static void on_find(struct task *t, const struct http_answer *a)
     cJSON *object;
 
     if (verdict != API_OK) {
-        if (api_is_not_found(&s) && http_now() < t->unsure_until)
+        /* a late one that has no node costs nothing, and is deleted when it is seen */
+        if (api_is_not_found(&s) && t->run->gangs->is_direct && http_now() < t->unsure_until)
             task_set(t, TASK_FIND, GONE_SOON_US);
         else if (api_is_not_found(&s))
             ended(t);
