@@ -138,7 +138,7 @@ enum refusal_kind {
     REFUSAL_TRY_LATER, /* quota, missing namespace or account, terminating ...: undo, back off */
     REFUSAL_REJECTED,  /* invalid or forbidden for good: the job ends Rejected */
     REFUSAL_BIND,      /* the pod cannot be bound any more: undo, exclude the host */
-    REFUSAL_HOST,      /* this host was refused for it, another may do; the pod is there, unbound */
+    REFUSAL_HOST,      /* this host was refused for it, another may do; it is not bound */
 };
 
 struct ev_pod_answer {

@@ -196,7 +196,7 @@ void kube_gangs_gone(struct kube_gangs *g, const struct store_gone *gone)
 
 /* ---- start */
 
-/* The core chose another host for a pod whose binding was refused. */
+/* The core chose another host for a pod whose binding, or create with a node, was refused. */
 static void task_retarget(struct task *t, struct gang_pod *mine, const char *node)
 {
     if (!strcmp(mine->node, node))
@@ -208,7 +208,7 @@ static void task_retarget(struct task *t, struct gang_pod *mine, const char *nod
     }
     memcpy(mine->node, node, sizeof(mine->node));
     if (t->step == TASK_REFUSED)
-        task_set(t, TASK_BIND, 0);
+        task_set(t, t->uid[0] ? TASK_BIND : TASK_CREATE, 0);
 }
 
 /* A start that is under way is asked for again: with other hosts, or just to hear of it. */

@@ -46,6 +46,15 @@ static void bound(struct task *t)
         kube_events_placed(g->placed_events, &t->run->gang, t->pod, t->uid);
 }
 
+/* With the node in the create, admission may refuse that node; then it says so. */
+static enum refusal_kind create_refusal(const struct task *t, const struct api_status *s)
+{
+    bool names_host = t->pod && t->run->gangs->is_direct && (s->code == 403 || s->code == 422) &&
+                      strstr(s->message, t->pod->node);
+
+    return names_host ? REFUSAL_HOST : api_refusal(s);
+}
+
 static void on_create(struct task *t, const struct http_answer *a)
 {
     struct api_status s;
@@ -73,7 +82,7 @@ static void on_create(struct task *t, const struct http_answer *a)
         else if (s.code == 409)
             task_set(t, TASK_LOOK, 0);
         else
-            task_refuse(t, api_refusal(&s), "create refused", s.message);
+            task_refuse(t, create_refusal(t, &s), "create refused", s.message);
         break;
     }
 }

@@ -260,6 +260,34 @@ static void a_refused_binding_goes_to_the_host_that_the_core_names(void **state)
     world_destroy(w);
 }
 
+static void a_direct_create_that_names_a_refused_host_goes_to_another(void **state)
+{
+    struct world *w = world_with(true, false);
+    struct team *t = scored_team(115);
+    char *path = pod_path(t, 2);
+    cJSON *pod;
+
+    (void)state;
+    faults(w, "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"name\":"
+              "\"train-0115-worker-2*\",\"code\":422,\"reason\":\"Invalid\",\"message\":"
+              "\"denied request: node-002 is closed\",\"count\":1}]");
+    start(w, t);
+    world_until(w, w->is_refused[2]);
+    assert_int_equal(w->refusal, REFUSAL_HOST);
+    (void)str_copy(t->pods[2].node, sizeof(t->pods[2].node), "node-006");
+    start(w, t);
+    world_until(w, all(w->is_bound));
+    assert_int_equal(stat_of(w, "objects.pods"), PODS);
+    pod = ask(w, "GET", path, NULL);
+    assert_string_equal(json_text(pod, "spec.nodeName"), "node-006");
+    cJSON_Delete(pod);
+    stop_and_wait(w, t);
+    assert_int_equal(stat_of(w, "violations"), 0);
+    free(path);
+    team_destroy(t);
+    world_destroy(w);
+}
+
 static void what_hangs_on_no_host_is_not_told_as_if(void **state)
 {
     struct world *w = world_with(false, false);
@@ -372,6 +400,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_quota_in_the_midst_of_a_direct_gang_undoes_what_runs),
         cmocka_unit_test(a_change_of_mode_finishes_gangs_of_the_other),
         cmocka_unit_test(a_refused_binding_goes_to_the_host_that_the_core_names),
+        cmocka_unit_test(a_direct_create_that_names_a_refused_host_goes_to_another),
         cmocka_unit_test(what_hangs_on_no_host_is_not_told_as_if),
         cmocka_unit_test(a_whole_gang_backs_off_as_long_as_the_server_asks),
         cmocka_unit_test(one_gang_that_is_sent_away_holds_up_no_other),
