@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <dirent.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -502,12 +504,69 @@ static void watches_that_end_at_once_make_fewer_than_ten_requests_in_30_s(void *
     }
 }
 
+/* ---- many lives */
+
+enum { LIVES = 1000, WARM = 100 };
+
+/* One adapter in four dies after each of its first four requests, whatever is under way then. */
+static void live_and_die(struct rig *r, unsigned i)
+{
+    unsigned before = n_asked(r);
+    usec_t end = http_now() + WAIT_S * USEC_PER_SEC;
+    static const struct kube_watch_times times = {0};
+
+    assert_int_equal(http_create(&r->http, &r->config, NULL), 0);
+    r->watch = kube_watch_create(&store_nodes, r->http, &times, &r->pace);
+    while (n_asked(r) - before <= i % 4 && http_now() < end)
+        rig_turn(r);
+    assert_true(n_asked(r) - before > i % 4);
+    kube_watch_destroy(r->watch);
+    http_destroy(r->http);
+}
+
+static unsigned n_fds(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    (void)closedir(d);
+    return n;
+}
+
+static void a_thousand_watches_begun_and_dropped_leave_nothing(void **state)
+{
+    struct rig r;
+    struct mallinfo2 warm = {0};
+    unsigned fds = 0;
+
+    (void)state;
+    rig_init(&r, NULL, USEC_PER_MSEC);
+    for (unsigned i = 0; i < LIVES; i++) {
+        if (i == WARM) {
+            warm = mallinfo2();
+            fds = n_fds();
+        }
+        kube_watch_destroy(r.watch);
+        http_destroy(r.http);
+        live_and_die(&r, i);
+        r.watch = NULL;
+        r.http = NULL;
+    }
+    assert_in_range(n_fds(), 1, fds + 8); /* the server closes its ends when it sees that */
+    assert_true(mallinfo2().uordblks < warm.uordblks + 256 * 1024);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_answer_is_followed_by_the_right_request),
         cmocka_unit_test(a_retry_after_of_the_server_is_waited_for),
         cmocka_unit_test(watches_that_end_at_once_make_fewer_than_ten_requests_in_30_s),
+        cmocka_unit_test(a_thousand_watches_begun_and_dropped_leave_nothing),
     };
 
     log_setup(LOG_LEVEL_ERROR, false);
