@@ -84,6 +84,8 @@ class Site:
         folder = os.path.join(where, "cluster")
         self.cluster = controlplane.start(folder, kind, opts, ["vision", "foundation", "infra"])
         self.api = self.cluster.api()
+        self.sizes = gather.api_side(self.api)["nodes"]
+        self.ahead = []  # what was wrong when the daemon died
         self.audit = Audit(self.cluster.api(), threading.Event())
         self.gate = proxy.start(
             self.cluster.path("kubeconfig-queued"),
@@ -171,8 +173,19 @@ class Site:
             self.daemon.check_alive()  # says what its log says
         self.gate.daemon_died()
         self.commits.set()
+        self.look()
         self.daemon.start()
         return True
+
+    def look(self):
+        """The daemon is dead: the API server must not be ahead of the store."""
+        snap = {
+            "jobs": self.daemon.stored(),
+            "store": None,
+            "nodes": self.sizes,
+            "pods": gather.live_pods(self.api),
+        }
+        self.ahead += ["at the kill: " + x for x in rules.check(snap, rules.AT_KILL)]
 
     def follow(self, out, life, name):
         """Until the gang has ended: revive the daemon, and note when the gang ran."""
@@ -226,7 +239,7 @@ class Site:
         life, out = LIVES[title], Outcome(point)
         self.lives += 1
         name = "gang-%d" % self.lives
-        self.turn_at = None
+        self.turn_at, self.ahead = None, []
         at = number if what == "call" else 0
         self.gate.set(at, side, self.hook(life, name))
         self.commits.set(number if what == "commit" else 0, side if what == "commit" else "before")
@@ -247,7 +260,7 @@ class Site:
         seen = list(self.gate.seen)
         if what == "call" and len(seen) >= number:
             out.label = seen[number - 1].replace(name, "*")
-        out.differences = self.differences()
+        out.differences = self.ahead + self.differences()
         out.is_good = out.is_good and not out.differences
         self.numbers = (len(seen), self.commits.count())
         self.gate.set()

@@ -49,6 +49,12 @@ def api_pod(pod):
     }
 
 
+def live_pods(api):
+    """The pods that have not ended."""
+    live = "status.phase!=Succeeded,status.phase!=Failed"
+    return [api_pod(p) for p in api.items("/api/v1/pods", fieldSelector=live)]
+
+
 def api_side(api):
     """nodes, pods and services of the API server."""
     nodes = {}

@@ -39,7 +39,7 @@ class Havoc:
     def run(self, rng, acts):
         """acts: [(weight, name, function of rng)]."""
         weights = [weight for weight, _, _ in acts]
-        while not self.stopping.wait(rng.uniform(0.5, 6)):
+        while not self.stopping.wait(rng.uniform(1, 8)):
             _, name, act = rng.choices(acts, weights)[0]
             try:
                 act(rng)
@@ -103,7 +103,7 @@ class Havoc:
         self.pause("kube-apiserver", rng.uniform(0.3, 8))
 
     def stop_etcd(self, rng):
-        self.pause("etcd", rng.uniform(0.5, 6))
+        self.pause("etcd", rng.uniform(1, 8))
 
     def compact(self, rng):
         etcd.compact(self.cluster)
