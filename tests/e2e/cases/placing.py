@@ -104,6 +104,32 @@ def case_a_direct_gang_is_created_on_its_nodes(site):
     site.wait_state(name, "Cancelled")
 
 
+def case_a_closed_host_of_a_direct_gang_is_replaced(site):
+    """bindMode: direct and admission names the host that it refuses: that pod goes to another one"""
+    site.start(kubernetes="bindMode: direct")
+    first = site.run("first", pods=2, level="block")
+    site.wait_state(first, "Running")
+    closed = sorted(p["spec"]["nodeName"] for p in site.pods(first))[1]
+    site.cancel(first)
+    site.wait_state(first, "Cancelled")
+    site.wait_pods(first, 0)
+    is_open = "!has(object.spec.nodeName) || object.spec.nodeName != '%s'" % closed
+    refuse(site, "closed-direct", "pods", is_open, closed + " is closed")
+    body = site.foreign_pod("probe", "vision", 0, node=closed)
+    path = "/api/v1/namespaces/vision/pods?dryRun=All"
+    procs.wait_for(
+        lambda: site.api.call("POST", path, body)[0] == 403, 20, "admission to see the policy", 0.2
+    )
+    name = site.run("moved", pods=2, level="block")
+    site.wait_state(name, "Running")
+    want(site.attempt(name) == 1, "attempt %d", site.attempt(name))
+    used = {p["spec"]["nodeName"] for p in site.pods(name)}
+    want(closed not in used and len(used) == 2, "the hosts are %s", used)
+    site.agree()
+    site.cancel(name)
+    site.wait_state(name, "Cancelled")
+
+
 def case_a_refusal_in_the_midst_of_a_direct_gang_undoes_it(site):
     """bindMode: direct and admission refuses one of 4 pods: what runs goes, and later all run"""
     site.start(kubernetes="bindMode: direct")
