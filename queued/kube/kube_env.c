@@ -32,12 +32,19 @@ static void add_json_pair(struct env_list *e, const char *name, const char *valu
     e->is_first = false;
 }
 
-static void add_text(struct env_list *e, const char *name, const char *value)
+/* Did the user set this name? */
+static bool is_taken(const struct env_list *e, const char *name)
 {
     for (uint32_t i = 0; i < e->user->n; i++)
         if (!strcmp(e->user->v[i].key, name))
-            return;
-    add_json_pair(e, name, value);
+            return true;
+    return false;
+}
+
+static void add_text(struct env_list *e, const char *name, const char *value)
+{
+    if (!is_taken(e, name))
+        add_json_pair(e, name, value);
 }
 
 static void add_number(struct env_list *e, const char *name, uint64_t value)
@@ -72,13 +79,13 @@ struct kube_env {
     const struct gang_pod *master; /* lowest rank with GPUs */
     const struct gang_pod *first;  /* lowest rank of all; NULL: no pod */
     uint32_t *torch_rank;          /* by rank; ranks are below gang->size */
-    char *hosts;                   /* host names in the order of ranks; NULL: too long */
+    char *hosts;                   /* host names in the order of ranks, as JSON; NULL: too long */
 };
 
-/* All host names in the order of the ranks, with commas. */
+/* All host names in the order of the ranks, with commas, as a JSON text. */
 static char *list_hosts(const struct gang *g, const struct gang_pod *const *by_rank)
 {
-    struct str hosts = {0};
+    struct str hosts = {0}, json = {0};
     char host[HOST_TEXT];
 
     for (uint32_t i = 0; i < g->size && hosts.len <= HOSTS_BYTES_MAX; i++) {
@@ -88,9 +95,9 @@ static char *list_hosts(const struct gang *g, const struct gang_pod *const *by_r
         str_add(&hosts, host_of(host, g, by_rank[i]));
     }
     if (hosts.len <= HOSTS_BYTES_MAX)
-        return str_take(&hosts);
+        str_add_json(&json, str_text(&hosts));
     str_fini(&hosts);
-    return NULL;
+    return json.s;
 }
 
 struct kube_env *kube_env_create(const struct gang *g)
@@ -170,8 +177,11 @@ static void add_ours(struct env_list *l, const struct kube_env *e, const struct 
     add_number(l, "QUEUED_GPUS_PER_POD", gpus_of(g, p));
     add_text(l, "QUEUED_MASTER_ADDR", host_of(host, g, e->first));
     add_text(l, "QUEUED_END_TIME", format_time(text, g->latest_end_us));
-    if (e->hosts)
-        add_text(l, "QUEUED_HOSTS", e->hosts);
+    if (e->hosts && !is_taken(l, "QUEUED_HOSTS")) { /* long, and the same in each pod */
+        str_add(l->out, ",{\"name\":\"QUEUED_HOSTS\",\"value\":");
+        str_add(l->out, e->hosts);
+        str_add(l->out, "}");
+    }
 }
 
 void kube_env_json(struct str *out, const struct kube_env *e, const struct gang_pod *p)
