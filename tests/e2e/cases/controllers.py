@@ -47,7 +47,8 @@ def case_pods_of_a_deleted_node_are_collected(site):
     path = "/api/v1/nodes/" + node["metadata"]["name"]
     site.api.want("DELETE", path)
     site.defer(site.make_node, node)
-    site.wait_attempt(name, 2, 90)
+    site.wait_log("NodeTrouble", limit_s=150)  # no fault of the job
+    site.wait_attempt(name, 2, 60)
     site.wait_state(name, "Running", limit_s=60)
     nodes = {p["spec"]["nodeName"] for p in site.pods(name)}
     want(node["metadata"]["name"] not in nodes, "it is on the deleted node")

@@ -99,15 +99,17 @@ def case_etcd_put_back_to_an_older_copy(site):
     """etcd restored from a copy: versions go back, the daemon notices and lists all again"""
     site.start()
     old = running(site, "old")
+    site.daemon.kill()
     etcd.copy(site.cluster, "etcd.older")
-    site.wait_log("list complete|watch open")
+    site.daemon.start()
+    site.daemon.wait_ready()
     site.agree()
     new = running(site, "new", tenant="vision")
     for at in range(20):
         site.foreign("noise-%d" % at, gpus=0)
     before = lists_of(site)
     etcd.restore(site.cluster, "etcd.older")
-    procs.wait_for(lambda: lists_of(site) > before, 60, "a list of what is there now")
+    procs.wait_for(lambda: lists_of(site) > before, 90, "a list of what is there now")
     site.wait_state(new, "Running", "Restarting", "Pending", limit_s=60)
     site.wait_attempt(new, 2, 90)
     site.wait_state(new, "Running", limit_s=90)
@@ -160,5 +162,7 @@ def case_etcd_killed_and_back(site):
     time.sleep(1)
     site.cluster.spawn("etcd")
     site.cluster.wait_etcd()
+    site.cluster.wait_ready()
+    site.cluster.respawn("kwok")
     for name in names:
         site.wait_state(name, "Succeeded", limit_s=90)
