@@ -23,7 +23,8 @@ class Commits:
             f.write(bytes(PLAN.size))
         with open(path, "r+b") as f:
             self.plan = mmap.mmap(f.fileno(), PLAN.size)
-        self.environment = {"LD_PRELOAD": shim.build(where, "crashpoint"), "QUEUED_CRASH_FILE": path}
+        library = shim.build(where, "crashpoint")
+        self.environment = {"LD_PRELOAD": library, "QUEUED_CRASH_FILE": path}
 
     def set(self, number=0, side="before"):
         """Count from 0 and die at this commit; 0: at none."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""crashsite - a cluster, a proxy and a daemon in which one gang lives through one thing that breaks.
+"""crashsite - a cluster, a proxy and a daemon; in it a gang lives through one thing that breaks.
 
 Site.live() submits a gang of 8, lets a call or a commit of its life go wrong, starts the daemon
 again when it died, and says how the gang came out. LIVES are the lives that are cut: an ordinary
@@ -43,7 +43,7 @@ spec:
   tenant: vision
   submitKey: %(name)s
   maxRuntime: 10m
-  topology: {required: %(level)s}
+  topology: {required: rack}
   roles:
   - name: worker
     replicas: %(pods)d
@@ -243,15 +243,7 @@ class Site:
         at = number if what == "call" else 0
         self.gate.set(at, side, self.hook(life, name))
         self.commits.set(number if what == "commit" else 0, side if what == "commit" else "before")
-        submitting = self.submit(
-            JOB
-            % {
-                "name": name,
-                "pods": PODS,
-                "gpus": life.gpus,
-                "level": "rack",
-            }
-        )
+        submitting = self.submit(JOB % {"name": name, "pods": PODS, "gpus": life.gpus})
         self.follow(out, life, name)
         if (self.revive() or self.gate.was_hit.is_set()) and not out.is_hit:
             out.is_hit, out.text = True, "had ended"

@@ -23,9 +23,12 @@ class Havoc:
         self.stopping = threading.Event()
         self.trouble = None
         self.threads = [
-            threading.Thread(target=self.run, args=(random.Random(seed * 10 + i), acts), daemon=True)
+            self.thread(random.Random(seed * 10 + i), acts)
             for i, acts in enumerate((self.daemon_acts(), self.server_acts()))
         ]
+
+    def thread(self, rng, acts):
+        return threading.Thread(target=self.run, args=(rng, acts), daemon=True)
 
     def start(self):
         for thread in self.threads:
