@@ -47,7 +47,9 @@ class Havoc:
             try:
                 act(rng)
                 self.done[name] += 1
-            except (Trouble, OSError, Refused) as e:
+            except (OSError, Refused):
+                self.done[name + ", in vain"] += 1  # the server has not recovered yet
+            except Trouble as e:
                 self.trouble = "%s: %s" % (name, e)
                 return
 
