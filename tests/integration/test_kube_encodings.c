@@ -36,11 +36,13 @@ static void fetch(const struct world *w, const char *path, const char *accept, s
     free(url);
 }
 
-static void assert_lists_agree(const struct world *w, const struct store_kind *kind)
+/* Both encodings of one version; false: something changed between the two. */
+static bool lists_agree(const struct world *w, const struct store_kind *kind)
 {
     struct body proto = {0}, json = {0};
     struct ear a, b;
     struct err err = {0};
+    bool is_same;
 
     fetch(w, kind->path, PROTO_ACCEPT, &proto);
     fetch(w, kind->path, "application/json", &json);
@@ -50,12 +52,25 @@ static void assert_lists_agree(const struct world *w, const struct store_kind *k
     ear_init(&b, kind);
     if (ear_page(&a, &proto.bytes, 1000, &err) || ear_json_page(&b, &json.bytes, &err))
         fail_msg("%s: %s", kind->noun, err.text);
-    assert_string_equal(str_text(&a.told), str_text(&b.told));
+    is_same = !strncmp(str_text(&a.told), str_text(&b.told), strcspn(str_text(&a.told), "\n"));
+    if (is_same)
+        assert_string_equal(str_text(&a.told), str_text(&b.told));
     assert_true(kube_store_count(a.store) >= PODS);
     ear_fini(&a);
     ear_fini(&b);
     str_fini(&proto.bytes);
     str_fini(&json.bytes);
+    return is_same;
+}
+
+static void assert_lists_agree(const struct world *w, const struct store_kind *kind)
+{
+    for (int i = 0; i < 20; i++) {
+        if (lists_agree(w, kind))
+            return;
+        usleep(100000); /* kubelets are at work */
+    }
+    fail_msg("the %s never stood still", kind->noun);
 }
 
 static void the_stand_in_says_the_same_in_both_encodings(void **state)
