@@ -61,8 +61,8 @@ static void events_that_fail_disturb_no_gang_and_are_not_asked_for_for_ever(void
 {
     static const char *const rules[] = {
         "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"events\",\"code\":503}]",
-        "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"events\",\"code\":403,"
-        "\"reason\":\"Forbidden\"}]",
+        ("[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"events\",\"code\":403,"
+         "\"reason\":\"Forbidden\"}]"),
         "[{\"action\":\"lose\",\"verb\":\"create\",\"resource\":\"events\"}]",
     };
 
