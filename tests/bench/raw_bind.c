@@ -5,10 +5,10 @@
  *                 [-e on|off]
  * The yardstick of bench_bind, not run alone. It makes the same objects as the daemon by the same
  * functions, all before the clock starts; it has as many connections, each in a multi handle of its
- * own, and as many requests in flight, and keeps no list, watch, store or state. Of each gang the
- * service comes first, then all creates, all bindings, all events; the next gang fills the gaps.
- * Pods go to the nodes gpu-001.. in turn, eight on each. Prints one line of JSON. Exit 1 when a
- * request failed.
+ * own, and as many requests in flight, and keeps no list, watch, store or state. Of each gang all
+ * creates come first, the service among them, then all bindings, then all events; the next gang
+ * fills the gaps. Pods go to the nodes gpu-001.. in turn, eight on each. Prints one line of JSON.
+ * Exit 1 when a request failed.
  */
 #include <assert.h>
 #include <poll.h>
@@ -33,7 +33,7 @@ enum {
     ANSWER_MAX = 16384,
     GPUS_OF_A_NODE = 8
 };
-enum stage { STAGE_SERVICE, STAGE_CREATE, STAGE_BIND, STAGE_EVENT, STAGE_ENDED };
+enum stage { STAGE_CREATE, STAGE_BIND, STAGE_EVENT, STAGE_ENDED };
 
 struct load {
     const char *kubeconfig, *ns;
@@ -58,7 +58,8 @@ struct batch {
 struct call {
     CURL *easy;
     struct batch *batch;
-    unsigned pod;
+    unsigned pod; /* which of the batch, unless it is the service */
+    bool is_service;
     int lane;
     char *body; /* of a binding or an event, made when it is sent */
     char answer[ANSWER_MAX + 1];
@@ -183,7 +184,7 @@ static void batch_fini(struct batch *b, unsigned pods)
 
 static unsigned stage_size(const struct batch *b)
 {
-    return b->stage == STAGE_SERVICE ? 1 : b->gang.n_pods;
+    return b->gang.n_pods + (b->stage == STAGE_CREATE); /* the service is made with the pods */
 }
 
 static void batch_answered(struct raw *raw, struct batch *b)
@@ -222,15 +223,11 @@ static void aim(const struct raw *raw, struct call *c)
     char name[POD_JSON_NAME], *url = NULL;
 
     switch (b->stage) {
-    case STAGE_SERVICE:
-        url = xasprintf("%s/api/v1/namespaces/%s/services?fieldManager=queued", raw->config.server,
-                        g->ns);
-        curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, b->service);
-        break;
     case STAGE_CREATE:
-        url = xasprintf("%s/api/v1/namespaces/%s/pods?fieldManager=queued", raw->config.server,
-                        g->ns);
-        curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, b->pods[c->pod].create);
+        url = xasprintf("%s/api/v1/namespaces/%s/%s?fieldManager=queued", raw->config.server, g->ns,
+                        c->is_service ? "services" : "pods");
+        curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS,
+                         c->is_service ? b->service : b->pods[c->pod].create);
         break;
     case STAGE_BIND:
         url = xasprintf("%s/api/v1/namespaces/%s/pods/%s/binding?fieldManager=queued",
@@ -263,6 +260,7 @@ static bool launch_on(struct raw *raw, struct lane *lane)
         return false;
     c = lane->idle[--lane->n_idle];
     c->batch = b;
+    c->is_service = b->stage == STAGE_CREATE && b->sent == b->gang.n_pods;
     c->pod = b->sent++;
     c->len = 0;
     aim(raw, c);
@@ -312,7 +310,8 @@ static void finish(struct raw *raw, struct call *c, CURLcode code)
     (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 stays when unknown */
     (void)curl_multi_remove_handle(lane->multi, c->easy);              /* it was on it */
     raw->requests++;
-    if (code != CURLE_OK || status != 201 || (c->batch->stage == STAGE_CREATE && !take_uid(c))) {
+    if (code != CURLE_OK || status != 201 ||
+        (c->batch->stage == STAGE_CREATE && !c->is_service && !take_uid(c))) {
         c->answer[c->len] = '\0';
         if (raw->failed++ == 0)
             (void)fprintf(stderr, "raw_bind: %s, status %ld: %.300s\n", curl_easy_strerror(code),

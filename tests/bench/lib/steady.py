@@ -52,13 +52,13 @@ class Steady:
         """One gang by the raw loop: first request to last binding."""
         self.bench.empty()
         mode = Mode("bind", False)
-        return 1000 * self.bench.raw_leg(mode, 1, GANG, self.opts.nodes)["bound_seconds"]
+        return 1000 * self.bench.raw_leg(mode, 1, GANG)["bound_seconds"]
 
     def fill(self):
         """A fresh daemon, and every GPU taken by gangs of 20 and a rest."""
         bench, gpus = self.bench, self.opts.nodes * self.opts.gpus
         bench.empty()
-        bench.daemon_start(self.mode, self.opts.nodes)
+        bench.daemon_start(self.mode)
         bench.audit.begin()
         self.running = bench.submit(job_file("fill", gpus // GANG, GANG))
         if gpus % GANG:
