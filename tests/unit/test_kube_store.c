@@ -4,6 +4,7 @@
  * The recordings are in tests/data, looked for from the root of the tree, and where node_objects.h
  * says.
  */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 
 #include "kube/kube_store.h"
 #include "../fake/node_objects.h"
+#include "../fake/proto_bytes.h"
 #include "util/mem.h"
 #include "util/str.h"
 
@@ -132,6 +134,84 @@ static void another_uid_under_the_same_name_is_an_end_and_a_beginning(void **sta
     pod(&f, "DELETED", "u3", "15", "Pending");
     assert_string_equal(hear(&f), "-p/u2 -p/u3 ");
     assert_int_equal(kube_store_count(f.store), 0);
+    teardown(&f);
+}
+
+static void an_event_of_a_uid_that_has_ended_is_late(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    pod(&f, "ADDED", "u1", "10", "Running");
+    pod(&f, "DELETED", "u1", "12", "Running");
+    assert_string_equal(hear(&f), "-p/u1 ");
+    pod(&f, "MODIFIED", "u1", "11", "Running");
+    pod(&f, "ADDED", "u1", "13", "Running"); /* whatever its version says */
+    assert_string_equal(hear(&f), "");
+    pod(&f, "ADDED", "u2", "20", "Pending");
+    pod(&f, "MODIFIED", "u3", "19", "Running"); /* its name has gone on to another */
+    assert_string_equal(hear(&f), "+p/u2 0 ");
+    assert_int_equal(kube_store_count(f.store), 1);
+    assert_string_equal(f.rv, "20");
+    teardown(&f);
+}
+
+static void the_last_change_is_known_by_version(void **state)
+{
+    const struct store_latest *l;
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    l = kube_store_latest(f.store);
+    assert_string_equal(l->rv, "");
+    pod(&f, "ADDED", "u1", "10", "Running");
+    pod(&f, "MODIFIED", "u1", "9", "Running");
+    assert_string_equal(l->ns, "n");
+    assert_string_equal(l->name, "p");
+    assert_string_equal(l->uid, "u1");
+    assert_string_equal(l->rv, "10");
+    assert_false(l->is_gone);
+    pod(&f, "DELETED", "u1", "12", "Running");
+    assert_string_equal(l->rv, "12");
+    assert_true(l->is_gone);
+    kube_store_list_begin(f.store);
+    assert_string_equal(l->rv, "");
+    teardown(&f);
+}
+
+/* A list of a hundred megabytes: while its items come, no more lies in memory than one of them and
+ * what is known of it. */
+static void a_list_takes_no_more_memory_than_an_item(void **state)
+{
+    struct str item = {0}, meta = {0};
+    struct fixture f;
+    size_t before, most = 0;
+
+    (void)state;
+    setup(&f, &store_nodes, 8);
+    pb_text(&meta, 1, "a");
+    pb_text(&meta, 5, "u");
+    pb_text(&meta, 6, "7");
+    pb_message(&item, 1, &meta);
+    while (item.len < 100 * 1024)
+        pb_text(&item, 15, "something that nobody reads, and of which there is much");
+    before = mallinfo2().uordblks;
+    kube_store_list_begin(f.store);
+    for (int i = 0; i < 1000; i++) {
+        size_t now;
+
+        assert_true(kube_store_list_item(f.store, item.s, item.len));
+        now = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+        most = now > most ? now : most;
+    }
+    kube_store_list_end(f.store);
+    assert_true(most < 2 * 1024 * 1024);
+    assert_int_equal(kube_store_waiting(f.store), 1);
+    assert_string_equal(hear(&f), "+a ");
+    assert_int_equal(kube_store_waiting(f.store), 0);
+    str_fini(&item);
     teardown(&f);
 }
 
@@ -392,6 +472,9 @@ int main(void)
         cmocka_unit_test(only_the_newest_fact_of_a_key_waits),
         cmocka_unit_test(an_older_version_of_the_same_uid_is_passed_over),
         cmocka_unit_test(another_uid_under_the_same_name_is_an_end_and_a_beginning),
+        cmocka_unit_test(an_event_of_a_uid_that_has_ended_is_late),
+        cmocka_unit_test(the_last_change_is_known_by_version),
+        cmocka_unit_test(a_list_takes_no_more_memory_than_an_item),
         cmocka_unit_test(a_full_inbox_loses_nothing),
         cmocka_unit_test(a_new_list_says_goodbye_to_what_it_does_not_have),
         cmocka_unit_test(a_list_is_believed_even_when_versions_went_back),
