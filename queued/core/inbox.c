@@ -47,8 +47,8 @@ bool inbox_pop(struct inbox *b, struct event *ret)
         return false;
     *ret = b->events[b->first];
     b->events[b->first] = (struct event){0};
-    b->first = (b->first + 1) % b->max;
     b->n--;
+    b->first = b->n ? (b->first + 1) % b->max : 0; /* the same few slots stay in the cache */
     return true;
 }
 

@@ -19,16 +19,35 @@ struct span {
     const uint8_t *p, *end;
 };
 
+/* A field on the way down from the request: which, and the how many-th of its name. */
+struct step {
+    const ProtobufCFieldDescriptor *field;
+    uint32_t i;
+};
+
 struct walk {
     bool is_strict;
-    unsigned depth;
-    char path[256];
+    unsigned depth; /* messages */
+    unsigned n_steps;
+    struct step steps[RPC_DEPTH_MAX];
     struct err *err;
 };
 
 static int bad(const struct walk *w, const char *what)
 {
-    return err_set(w->err, ERR_INVALID, "%s%s%s", w->path, *w->path ? ": " : "", what);
+    struct str path = {0};
+    int rc;
+
+    for (unsigned i = 0; i < w->n_steps; i++) {
+        const struct step *at = &w->steps[i];
+
+        str_addf(&path, "%s%s", i ? "." : "", at->field->name);
+        if (at->field->label == PROTOBUF_C_LABEL_REPEATED)
+            str_addf(&path, "[%" PRIu32 "]", at->i);
+    }
+    rc = err_set(w->err, ERR_INVALID, "%s%s%s", str_text(&path), path.len ? ": " : "", what);
+    str_fini(&path);
+    return rc;
 }
 
 static bool read_varint(struct span *s, uint64_t *ret)
@@ -176,23 +195,15 @@ static int check_field(struct walk *w, const ProtobufCFieldDescriptor *field,
     return check_message(w, field->descriptor, bytes);
 }
 
-/* Append ".name" or ".name[i]" to the path. */
 static void enter(struct walk *w, const ProtobufCFieldDescriptor *field, uint32_t i)
 {
-    size_t len = strlen(w->path);
-    const char *dot = len ? "." : "";
-
-    if (field->label == PROTOBUF_C_LABEL_REPEATED)
-        (void)snprintf(w->path + len, sizeof(w->path) - len, "%s%s[%" PRIu32 "]", dot, field->name,
-                       i);
-    else
-        (void)snprintf(w->path + len, sizeof(w->path) - len, "%s%s", dot, field->name);
+    assert(w->n_steps < RPC_DEPTH_MAX); /* one a message */
+    w->steps[w->n_steps++] = (struct step){field, i};
 }
 
 static int check_known(struct walk *w, const ProtobufCFieldDescriptor *field,
                        const struct rpc_rule *rule, uint32_t *count, struct span *s)
 {
-    size_t len = strlen(w->path);
     uint64_t number = 0;
     struct span bytes = {NULL, NULL};
     char text[64];
@@ -207,7 +218,7 @@ static int check_known(struct walk *w, const ProtobufCFieldDescriptor *field,
         return bad(w, "damaged message");
     rc = check_field(w, field, rule, number, bytes);
     if (rc == 0)
-        w->path[len] = '\0';
+        w->n_steps--;
     return rc;
 }
 

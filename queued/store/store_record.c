@@ -130,19 +130,16 @@ static uint32_t checksum(enum store_table t, struct store_bytes key, const uint8
 void store_pack(struct str *out, enum store_table t, struct store_bytes key,
                 const ProtobufCMessage *m)
 {
-    static const char blank[STORE_HEADER_BYTES];
-    uint8_t chunk[1024];
-    ProtobufCBufferSimple body = PROTOBUF_C_BUFFER_SIMPLE_INIT(chunk);
+    size_t len = protobuf_c_message_get_packed_size(m);
     uint8_t *head;
 
-    protobuf_c_message_pack_to_buffer(m, &body.base);
     str_clear(out);
-    str_add_bytes(out, blank, sizeof(blank));
-    str_add_bytes(out, body.data, body.len);
-    head = (uint8_t *)out->s;
+    head = (uint8_t *)str_grow(out, STORE_HEADER_BYTES + len);
     put_number(head, STORE_FORMAT, 2);
-    put_number(head + 4, checksum(t, key, head, (struct store_bytes){body.data, body.len}), 4);
-    PROTOBUF_C_BUFFER_SIMPLE_CLEAR(&body);
+    put_number(head + 2, 0, 2);                                  /* flags */
+    (void)protobuf_c_message_pack(m, head + STORE_HEADER_BYTES); /* the size just asked for */
+    put_number(head + 4,
+               checksum(t, key, head, (struct store_bytes){head + STORE_HEADER_BYTES, len}), 4);
 }
 
 int store_record_check(enum store_table t, struct store_bytes key, struct store_bytes value,
@@ -281,14 +278,13 @@ int store_decode_answer(struct store_bytes key, struct store_bytes value, struct
         (void)bad_key("answers", key.len, err);
         goto out;
     }
-    if (store_take_text(a.text, sizeof(a.text), r->text, "text", err) < 0)
-        goto out;
     a.at = (usec_t)store_key_number(key, 0, 8);
     a.uid = (uint32_t)store_key_number(key, 8, 4);
     memcpy(a.request_id, (const uint8_t *)key.p + 12, sizeof(a.request_id));
     a.job.v = r->job;
     a.code = (enum err_code)r->code;
     a.is_again = r->is_again;
+    a.text = r->text && *r->text ? xstrdup(r->text) : NULL;
     *ret = a;
     rc = 0;
 out:

@@ -57,38 +57,31 @@ void *arena_try(struct arena *a, size_t size)
     return p ? memset(p, 0, size) : NULL;
 }
 
-void *arena_alloc(struct arena *a, size_t size)
+void *arena_raw(struct arena *a, size_t size)
 {
-    void *p = arena_try(a, size);
+    void *p = arena_try_raw(a, size);
 
     assert(p); /* arenas with a cap are used through arena_try() only */
     return p;
 }
 
+void *arena_alloc(struct arena *a, size_t size)
+{
+    return memset(arena_raw(a, size), 0, size);
+}
+
 char *arena_strndup(struct arena *a, const char *s, size_t len)
 {
-    char *p = arena_alloc(a, len + 1);
+    char *p = arena_raw(a, len + 1);
 
     memcpy(p, s, len);
+    p[len] = '\0';
     return p;
 }
 
 char *arena_strdup(struct arena *a, const char *s)
 {
     return arena_strndup(a, s, strlen(s));
-}
-
-void arena_reset(struct arena *a)
-{
-    while (a->blocks && a->blocks->next) {
-        struct arena_block *b = a->blocks;
-
-        a->blocks = b->next;
-        free(b);
-    }
-    if (a->blocks)
-        a->blocks->used = 0;
-    a->used = 0;
 }
 
 void arena_fini(struct arena *a)
@@ -100,4 +93,17 @@ void arena_fini(struct arena *a)
         free(b);
     }
     a->used = 0;
+}
+
+void arena_reset(struct arena *a)
+{
+    struct arena_block *kept = a->blocks;
+
+    if (kept) {
+        a->blocks = kept->next;
+        kept->next = NULL;
+        kept->used = 0;
+    }
+    arena_fini(a);
+    a->blocks = kept;
 }

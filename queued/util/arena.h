@@ -19,13 +19,15 @@ struct arena {
 
 /* Zeroed memory, aligned for any type. */
 void *arena_alloc(struct arena *a, size_t size);
-/* The same, or NULL when the cap would be passed. */
+/* The same, not zeroed. */
+void *arena_raw(struct arena *a, size_t size);
+/* Zeroed, or NULL when the cap would be passed. */
 void *arena_try(struct arena *a, size_t size);
 /* The same without the zeros, for who writes all of it. */
 void *arena_try_raw(struct arena *a, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
-/* Forget all allocations; keeps one block for reuse. */
+/* Forget all allocations; keeps the newest block, the largest, for reuse. */
 void arena_reset(struct arena *a);
 void arena_fini(struct arena *a);
 

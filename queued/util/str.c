@@ -22,6 +22,17 @@ static void make_room(struct str *b, size_t more)
     b->s = xrealloc(b->s, b->room);
 }
 
+char *str_grow(struct str *b, size_t len)
+{
+    char *p;
+
+    make_room(b, len);
+    p = b->s + b->len;
+    b->len += len;
+    b->s[b->len] = '\0';
+    return p;
+}
+
 void str_add_bytes(struct str *b, const void *p, size_t len)
 {
     make_room(b, len);
@@ -216,15 +227,19 @@ bool str_is_dns_subdomain(const char *s)
 
 bool str_is_clean_utf8(const char *s, size_t len)
 {
-    const unsigned char *p = (const unsigned char *)s;
+    const unsigned char *p = (const unsigned char *)s, *end = p + len;
 
-    while (len) {
-        size_t n = utf8_length(p, len);
+    while (p < end) {
+        size_t n;
 
+        while (p < end && *p >= 0x20 && *p < 0x7f) /* nearly all text is this */
+            p++;
+        if (p == end)
+            break;
+        n = utf8_length(p, (size_t)(end - p));
         if (n == 0 || (*p < 0x20 && *p != '\t' && *p != '\n') || *p == 0x7f)
             return false;
         p += n;
-        len -= n;
     }
     return true;
 }

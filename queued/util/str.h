@@ -20,6 +20,8 @@ struct str {
 
 void str_add(struct str *b, const char *s);
 void str_add_bytes(struct str *b, const void *p, size_t len);
+/* Room for len bytes more, to be filled in by the caller; valid until the next change. */
+char *str_grow(struct str *b, size_t len);
 void str_addf(struct str *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void str_add_u64(struct str *b, uint64_t n); /* in decimal */
 /* s as a JSON string with its quotes; invalid UTF-8 and control characters are escaped. */
