@@ -120,7 +120,7 @@ static void the_plugin_sees_its_arguments_its_environment_and_nothing_else(void 
              "cat > input\n"
              "n=$(ls /proc/$$/fd | wc -l)\n"
              "times=$(tr '\\0' '\\n' < /proc/$$/environ | grep -c '^THEIRS=')\n"
-             "echo \"$1|$2|$OURS|$THEIRS $times|$KUBERNETES_EXEC_INFO|$((n < 6))|$mask\" > "
+             "echo \"$1|$2|$OURS|$THEIRS $times|$KUBERNETES_EXEC_INFO|$((n < 12))|$mask\" > "
              "seen\n" PLUGIN_SAYS("\"token\":\"t\""),
              ", args: [a b, c], env: [{name: THEIRS, value: theirs}]");
     assert_int_equal(run_through(&r), EXEC_ANSWERED);
