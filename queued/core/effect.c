@@ -2,8 +2,6 @@
 /* effect.c - the list of intentions of one turn. */
 #include "core/effect.h"
 
-#include <stdlib.h>
-
 #include "core/limits.h"
 #include "util/str.h"
 
@@ -23,7 +21,7 @@ struct effect *effects_add(struct effects *e, enum effect_kind kind, struct job_
 
 void effects_delete_pod(struct effects *e, const char *ns, const char *name, const char *uid)
 {
-    struct ev_pod_gone *p = xcalloc(1, sizeof(*p));
+    struct ev_pod_gone *p = arena_alloc(&e->arena, sizeof(*p));
 
     (void)str_copy(p->ns, sizeof(p->ns), ns);
     (void)str_copy(p->name, sizeof(p->name), name);
@@ -31,54 +29,19 @@ void effects_delete_pod(struct effects *e, const char *ns, const char *name, con
     effects_add(e, EFFECT_POD_DELETE, (struct job_id){0})->u.pod = p;
 }
 
-static void effect_fini(struct effect *f)
-{
-    switch (f->kind) {
-    case EFFECT_SAVE_SPEC:
-        spec_destroy(f->u.spec);
-        break;
-    case EFFECT_SAVE_REQUEST:
-    case EFFECT_DROP_REQUEST:
-        free(f->u.answer);
-        break;
-    case EFFECT_SAVE_EVENT:
-        free(f->u.note);
-        break;
-    case EFFECT_REPLY:
-        free(f->u.reply);
-        break;
-    case EFFECT_POD_DELETE:
-    case EFFECT_ORPHAN_FOUND:
-    case EFFECT_ORPHAN_HELD:
-        free(f->u.pod);
-        break;
-    case EFFECT_SAVE_KEY:
-    case EFFECT_DROP_KEY:
-        free(f->u.key);
-        break;
-    case EFFECT_SAVE_ATTEMPT:
-        free(f->u.attempt);
-        break;
-    case EFFECT_SAVE_JOB:
-    case EFFECT_DROP_JOB:
-    case EFFECT_DROP_EVENTS:
-    case EFFECT_GANG_START:
-    case EFFECT_GANG_STOP:
-    case EFFECT_KINDS:
-        break;
-    }
-}
-
 void effects_clear(struct effects *e)
 {
     for (size_t i = 0; i < e->list.n; i++)
-        effect_fini(&e->list.v[i]);
+        if (e->list.v[i].kind == EFFECT_SAVE_SPEC)
+            spec_destroy(e->list.v[i].u.spec);
     e->list.n = 0;
+    arena_reset(&e->arena);
 }
 
 void effects_fini(struct effects *e)
 {
     effects_clear(e);
+    arena_fini(&e->arena);
     vec_fini(&e->list);
 }
 

@@ -3,7 +3,8 @@
  *
  * SAVE_* and DROP_* become the one store transaction of the turn; the others run when it is
  * acknowledged. Whoever runs them reads the present state for what they name, so a repeated
- * effect is harmless. Effects own their pointers; effects_clear() frees them.
+ * effect is harmless. What an effect points to lies in the arena of the list, but for specs, which
+ * are owned; effects_clear() frees all of it.
  */
 #ifndef QUEUED_CORE_EFFECT_H
 #define QUEUED_CORE_EFFECT_H
@@ -15,6 +16,7 @@
 #include "core/ids.h"
 #include "core/job_fsm.h"
 #include "core/spec.h"
+#include "util/arena.h"
 #include "util/err.h"
 #include "util/vec.h"
 
@@ -61,8 +63,8 @@ struct answer {
     usec_t at;
     struct job_id job;
     enum err_code code;
-    bool is_again;           /* the submit key was known: the job existed already */
-    char text[ERR_TEXT_MAX]; /* error sentence, or a warning beside success */
+    bool is_again; /* the submit key was known: the job existed already */
+    char *text;    /* error sentence, or a warning beside success; NULL none */
 };
 
 /* Accounting row of an attempt that ended; a few hundred bytes, kept 400 days. */
@@ -91,19 +93,20 @@ struct effect {
     struct job_id job; /* of SAVE_JOB, SAVE_SPEC, SAVE_ATTEMPT, DROP_*, GANG_* */
     union {
         struct spec *spec;           /* SAVE_SPEC; owned */
-        struct answer *answer;       /* SAVE_REQUEST; owned. DROP_REQUEST: uid and request_id */
-        struct job_note *note;       /* SAVE_EVENT; owned */
-        struct reply *reply;         /* REPLY; owned */
-        struct attempt_row *attempt; /* SAVE_ATTEMPT; owned */
-        struct ev_pod_gone *pod;     /* POD_DELETE, ORPHAN_*: ns, name, uid; owned */
-        char *key;          /* DROP_KEY, and SAVE_KEY of a job that goes: "tenant\nkey"; owned */
-        uint64_t below_seq; /* DROP_EVENTS */
-        bool with_service;  /* GANG_STOP: remove the service too */
+        struct answer *answer;       /* SAVE_REQUEST. DROP_REQUEST: uid and request_id */
+        struct job_note *note;       /* SAVE_EVENT */
+        struct reply *reply;         /* REPLY */
+        struct attempt_row *attempt; /* SAVE_ATTEMPT */
+        struct ev_pod_gone *pod;     /* POD_DELETE, ORPHAN_*: ns, name, uid */
+        const char *key;             /* DROP_KEY, and SAVE_KEY of a job that goes: "tenant\nkey" */
+        uint64_t below_seq;          /* DROP_EVENTS */
+        bool with_service;           /* GANG_STOP: remove the service too */
     } u;
 };
 
 struct effects {
     VEC(struct effect) list;
+    struct arena arena; /* of what they point to */
 };
 
 /* Room for what one more event may add? */
@@ -111,7 +114,7 @@ bool effects_have_room(const struct effects *e);
 struct effect *effects_add(struct effects *e, enum effect_kind kind, struct job_id job);
 /* Ask for the deletion of one pod by name and uid. */
 void effects_delete_pod(struct effects *e, const char *ns, const char *name, const char *uid);
-void effects_clear(struct effects *e); /* frees what the effects own; keeps the memory */
+void effects_clear(struct effects *e); /* keeps some memory for the next turn */
 void effects_fini(struct effects *e);
 const char *effect_name(enum effect_kind kind);
 

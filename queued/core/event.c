@@ -80,9 +80,13 @@ void event_fini(struct event *ev)
         free(ev->u.answer);
         break;
     case EV_JOB_CANCEL:
+        free(ev->u.cancel.why);
+        break;
+    case EV_CLUSTER:
+        free(ev->u.cluster.text);
+        break;
     case EV_SERVICE_GONE:
     case EV_SYNCED:
-    case EV_CLUSTER:
     case EV_STORE_LOW:
     case EV_TIMER:
     case EV_NONE:

@@ -65,7 +65,7 @@ struct ev_cancel {
     struct request_ref ref;
     struct caller caller; /* already authorised for this job by rpc_auth */
     struct job_id job;
-    char why[REASON_TEXT_MAX + 1]; /* "" none */
+    char *why; /* at most REASON_TEXT_MAX; owned, NULL none */
 };
 
 struct placement_member {
@@ -174,7 +174,7 @@ struct event {
         struct job_id service_job;    /* EV_SERVICE_GONE */
         struct {
             bool is_up;
-            char text[REASON_TEXT_MAX + 1]; /* why not */
+            char *text; /* why not, at most REASON_TEXT_MAX; owned, NULL none */
         } cluster;
         char cluster_uid[UID_MAX + 1]; /* EV_SYNCED: uid of the namespace kube-system */
         bool is_low;                   /* EV_STORE_LOW */

@@ -15,11 +15,13 @@ void expire_job(struct state *s, struct job *j, struct effects *fx)
     char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
     struct submit_key *k = NULL;
 
-    (void)str_join(text, sizeof(text), j->tenant, '\n', j->submit_key); /* bounded */
-    HASH_FIND_STR(s->keys, text, k);
+    if (j->submit_key) {
+        (void)str_join(text, sizeof(text), j->tenant, '\n', j->submit_key); /* bounded */
+        HASH_FIND_STR(s->keys, text, k);
+    }
     if (k && k->job.v == j->id.v) {
         k->drop_at = s->now + EXPIRE_KEY_S * USEC_PER_SEC;
-        effects_add(fx, EFFECT_SAVE_KEY, j->id)->u.key = xstrdup(text);
+        effects_add(fx, EFFECT_SAVE_KEY, j->id)->u.key = arena_strdup(&fx->arena, text);
     }
     (void)effects_add(fx, EFFECT_DROP_JOB, j->id);
     intake_drop_job(s, j);
@@ -36,7 +38,7 @@ static void sweep_answers(struct state *s, struct effects *fx)
 
         if (r->at + EXPIRE_ANSWER_S * USEC_PER_SEC > s->now || n++ == EXPIRE_BATCH)
             return; /* the others are younger */
-        a = xcalloc(1, sizeof(*a));
+        a = arena_alloc(&fx->arena, sizeof(*a));
         a->uid = r->key.uid;
         a->at = r->at;
         memcpy(a->request_id, r->key.request_id, sizeof(a->request_id));
@@ -58,8 +60,9 @@ static void sweep_keys(struct state *s, struct effects *fx)
             continue;
         if (n++ == EXPIRE_BATCH)
             return;
-        effects_add(fx, EFFECT_DROP_KEY, k->job)->u.key = k->key; /* taken over */
+        effects_add(fx, EFFECT_DROP_KEY, k->job)->u.key = arena_strdup(&fx->arena, k->key);
         HASH_DELETE(hh, s->keys, k);
+        free(k->key);
         free(k);
     }
 }

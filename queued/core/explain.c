@@ -458,7 +458,7 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
     verdict = bucket_verdict(s, j);
     if (j->not_before > now && precedence("BackOff") < precedence(verdict->code)) {
         say(x, "BackOff", "attempt %u in %s after: %s", j->attempt + 1,
-            format_duration(d, j->not_before - now), j->reason.text);
+            format_duration(d, j->not_before - now), job_reason_text(j));
         next_step(x, "'queuectl describe %s' shows what was refused or failed", j->name);
     } else if (verdict->code[0]) {
         *x = *verdict;

@@ -33,22 +33,26 @@ static struct remembered *find_answer(const struct state *s, const struct reques
     return r;
 }
 
-void intake_remember(struct state *s, const struct answer *a)
+static void remember(struct state *s, const struct answer *a)
 {
-    struct request_ref ref = {.uid = a->uid};
-    struct remembered *r;
+    struct remembered *r = xcalloc(1, sizeof(*r));
 
-    memcpy(ref.request_id, a->request_id, sizeof(ref.request_id));
-    if (find_answer(s, &ref))
-        return;
-    r = xcalloc(1, sizeof(*r));
     r->key.uid = a->uid;
     memcpy(r->key.request_id, a->request_id, sizeof(r->key.request_id));
     r->at = a->at;
     r->job = a->job;
     r->is_again = a->is_again;
-    r->text = a->text[0] ? xstrdup(a->text) : NULL;
+    r->text = a->text ? xstrdup(a->text) : NULL;
     HASH_ADD(hh, s->answers, key, sizeof(r->key), r);
+}
+
+void intake_remember(struct state *s, const struct answer *a)
+{
+    struct request_ref ref = {.uid = a->uid};
+
+    memcpy(ref.request_id, a->request_id, sizeof(ref.request_id));
+    if (!find_answer(s, &ref))
+        remember(s, a);
 }
 
 static struct answer answer_for(const struct state *s, const struct request_ref *ref,
@@ -60,13 +64,14 @@ static struct answer answer_for(const struct state *s, const struct request_ref 
     return a;
 }
 
+/* The text of the answer lies in the arena of the effects, or lives longer. */
 static void reply(const struct request_ref *ref, const struct answer *a, struct effects *fx)
 {
     struct reply *r;
 
     if (!ref->reply_token)
         return;
-    r = xcalloc(1, sizeof(*r));
+    r = arena_alloc(&fx->arena, sizeof(*r));
     r->token = ref->reply_token;
     r->answer = *a;
     effects_add(fx, EFFECT_REPLY, a->job)->u.reply = r;
@@ -76,8 +81,11 @@ static void reply(const struct request_ref *ref, const struct answer *a, struct 
 static void conclude(struct state *s, const struct request_ref *ref, const struct answer *a,
                      struct effects *fx)
 {
-    intake_remember(s, a);
-    effects_add(fx, EFFECT_SAVE_REQUEST, a->job)->u.answer = xmemdup(a, sizeof(*a));
+    struct answer *copy = arena_alloc(&fx->arena, sizeof(*copy));
+
+    *copy = *a;
+    remember(s, a); /* it was asked for the first time: answered_before() */
+    effects_add(fx, EFFECT_SAVE_REQUEST, a->job)->u.answer = copy;
     reply(ref, a, fx);
 }
 
@@ -86,7 +94,7 @@ static bool refuse(const struct state *s, const struct request_ref *ref, struct 
 {
     struct answer a = answer_for(s, ref, why->code, (struct job_id){0});
 
-    (void)str_copy(a.text, sizeof(a.text), why->text);
+    a.text = arena_strdup(&fx->arena, why->text);
     reply(ref, &a, fx);
     return false;
 }
@@ -102,8 +110,7 @@ static bool answered_before(const struct state *s, const struct request_ref *ref
         return false;
     a = answer_for(s, ref, ERR_OK, r->job);
     a.is_again = r->is_again;
-    if (r->text)
-        (void)str_copy(a.text, sizeof(a.text), r->text);
+    a.text = r->text;
     reply(ref, &a, fx);
     return true;
 }
@@ -113,7 +120,7 @@ static bool key_is_taken(const struct state *s, const struct ev_submit *ev, stru
 {
     const struct submit_key *k =
         ev->spec->submit_key ? state_key(s, ev->spec->tenant, ev->spec->submit_key) : NULL;
-    char id[JOB_ID_TEXT + 1];
+    char id[JOB_ID_TEXT + 1], text[100];
     struct answer a;
     struct err why;
 
@@ -129,10 +136,11 @@ static bool key_is_taken(const struct state *s, const struct ev_submit *ev, stru
     }
     a = answer_for(s, &ev->ref, ERR_OK, k->job);
     a.is_again = true;
-    if (!state_job(s, k->job))
-        (void)snprintf(a.text, sizeof(a.text),
-                       "this key was used for job %s, whose record has expired",
+    if (!state_job(s, k->job)) {
+        (void)snprintf(text, sizeof(text), "this key was used for job %s, whose record has expired",
                        job_id_format(id, k->job));
+        a.text = arena_strdup(&fx->arena, text);
+    }
     reply(&ev->ref, &a, fx);
     return true;
 }
@@ -202,6 +210,7 @@ static bool is_feasible(struct state *s, const struct spec *spec, char *text, si
 
 bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct effects *fx)
 {
+    char warning[REASON_TEXT_MAX + 1] = "";
     struct err why;
     struct answer a;
 
@@ -211,23 +220,24 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
         return refuse(s, &ev->ref, fx, &why);
     if (!ev->require_feasible && !ev->is_dry_run)
         return true;
-    a = answer_for(s, &ev->ref, ERR_OK, (struct job_id){0});
-    if (!is_feasible(s, ev->spec, a.text, sizeof(a.text)) && ev->require_feasible) {
-        (void)err_set(&why, ERR_REFUSED, "NoSuchHardware: %s", a.text);
+    if (!is_feasible(s, ev->spec, warning, sizeof(warning)) && ev->require_feasible) {
+        (void)err_set(&why, ERR_REFUSED, "NoSuchHardware: %s", warning);
         return refuse(s, &ev->ref, fx, &why);
     }
     if (!ev->is_dry_run)
         return true;
+    a = answer_for(s, &ev->ref, ERR_OK, (struct job_id){0});
+    a.text = *warning ? arena_strdup(&fx->arena, warning) : NULL;
     reply(&ev->ref, &a, fx);
     return false;
 }
 
 void intake_add_job(struct state *s, struct job *j)
 {
-    HASH_ADD(hh, s->jobs, id, sizeof(j->id), j);
     (void)str_join(j->key_name, sizeof(j->key_name), j->ns, '/', j->name); /* bounded */
     HASH_ADD_KEYPTR(hh_name, s->jobs_by_name, j->key_name, strlen(j->key_name), j);
     *vec_push(&s->by_id) = j;
+    *vec_push(&s->ids) = j->id.v;
 }
 
 void intake_drop_job(struct state *s, struct job *j)
@@ -236,12 +246,12 @@ void intake_drop_job(struct state *s, struct job *j)
 
     assert(at < s->by_id.n && s->by_id.v[at] == j);
     vec_remove(&s->by_id, at);
+    vec_remove(&s->ids, at);
     timer_set(s, j, 0);
-    HASH_DELETE(hh, s->jobs, j);
     HASH_DELETE(hh_name, s->jobs_by_name, j);
     demand_release(&s->cluster, &s->demands, j->demand);
     job_drop_members(s, j);
-    free(j);
+    job_destroy(j);
 }
 
 static bool name_is_taken(const struct state *s, const char *ns, const char *name)
@@ -290,10 +300,10 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->grace_us = spec->checkpoint_grace_us;
     j->max_restarts = spec->max_restarts;
     if (spec->submit_key)
-        (void)str_copy(j->submit_key, sizeof(j->submit_key), spec->submit_key);
+        j->submit_key = xstrdup(spec->submit_key);
     memcpy(j->digest, ev->digest, sizeof(j->digest));
     j->state = JOB_PENDING;
-    (void)str_copy(j->reason.code, sizeof(j->reason.code), "NotEvaluated");
+    job_set_reason(j, "NotEvaluated", "");
     j->exit_code = -1;
     j->timer_ix = SIZE_MAX;
     j->is_resumed = true;
@@ -311,7 +321,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
     struct job *j = job_from(s, ev);
     struct answer a = answer_for(s, &ev->ref, ERR_OK, j->id);
     char key[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
-    char warning[REASON_TEXT_MAX + 1];
+    char warning[REASON_TEXT_MAX + 1], text[ERR_TEXT_MAX];
 
     intake_add_job(s, j);
     s->tenants.v[j->tenant_ix].pending++;
@@ -319,13 +329,15 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
     job_set_timer(s, j);
     job_save(s, j, fx);
     effects_add(fx, EFFECT_SAVE_SPEC, j->id)->u.spec = ev->spec;
-    if (j->submit_key[0]) {
+    if (j->submit_key) {
         (void)str_join(key, sizeof(key), j->tenant, '\n', j->submit_key); /* bounded */
-        state_load_key(s, key, j->id, j->digest, 0);
+        state_add_key(s, key, j->id, j->digest, 0);
         (void)effects_add(fx, EFFECT_SAVE_KEY, j->id);
     }
-    if (s->is_synced && !explain_hardware(s, j->demand, warning, sizeof(warning)))
-        (void)snprintf(a.text, sizeof(a.text), "NoSuchHardware: %s; the job waits for it", warning);
+    if (s->is_synced && !explain_hardware(s, j->demand, warning, sizeof(warning))) {
+        (void)snprintf(text, sizeof(text), "NoSuchHardware: %s; the job waits for it", warning);
+        a.text = arena_strdup(&fx->arena, text);
+    }
     ev->spec = NULL;
     job_note(s, j, 0, 0, fx);
     conclude(s, &ev->ref, &a, fx);
@@ -357,8 +369,8 @@ void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *
     struct answer a = answer_for(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
 
-    (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why[0] ? ": " : "",
-                   ev->why);
+    (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why ? ": " : "",
+                   ev->why ? ev->why : "");
     /* a job that is on its way to another end keeps it */
     if (j->state != JOB_STOPPING || j->outcome == JOB_PENDING)
         (void)job_move(s, j,

@@ -166,7 +166,11 @@ static int check_domain(const struct state *s, const struct domain *d, struct er
 
 int state_check(const struct state *s, struct err *err)
 {
+    if (s->ids.n != s->by_id.n || HASH_CNT(hh_name, s->jobs_by_name) != s->by_id.n)
+        return broken(err, "tables of jobs differ in size", "all");
     for (size_t i = 0; i < s->by_id.n; i++) {
+        if (s->ids.v[i] != s->by_id.v[i]->id.v)
+            return broken(err, "another id than its job", s->by_id.v[i]->name);
         if (i && s->by_id.v[i]->id.v <= s->by_id.v[i - 1]->id.v)
             return broken(err, "jobs are out of order", s->by_id.v[i]->name);
         if (check_job(s, s->by_id.v[i], err))
@@ -176,7 +180,5 @@ int state_check(const struct state *s, struct err *err)
         if (s->cluster.topology.domains.v[i] &&
             check_domain(s, s->cluster.topology.domains.v[i], err))
             return -1;
-    if (HASH_CNT(hh, s->jobs) != s->by_id.n || HASH_CNT(hh_name, s->jobs_by_name) != s->by_id.n)
-        return broken(err, "tables of jobs differ in size", "all");
     return check_nodes(s, err) ? -1 : check_tenants(s, err);
 }

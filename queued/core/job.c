@@ -4,7 +4,35 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "util/mem.h"
+#include "util/str.h"
+
+void job_destroy(struct job *j)
+{
+    if (!j)
+        return;
+    free(j->reason.text);
+    free(j->submit_key);
+    free(j->members);
+    free(j);
+}
+
+void job_set_reason(struct job *j, const char *code, const char *text)
+{
+    char *old = j->reason.text; /* may be what text points to */
+
+    (void)str_copy(j->reason.code, sizeof(j->reason.code), code);
+    j->reason.text = *text ? xasprintf("%.*s", REASON_TEXT_MAX, text) : NULL;
+    free(old);
+}
+
+const char *job_reason_text(const struct job *j)
+{
+    return j->reason.text ? j->reason.text : "";
+}
 
 /* What a phase counts for. */
 static void count_phase(struct job *j, enum member_phase phase, int delta)

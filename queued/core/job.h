@@ -42,8 +42,8 @@ struct member {
 
 /* Why a job is where it is: said once at the transition, stored, shown. */
 struct job_reason {
-    char code[32];                  /* one of explain.def or of a transition: "ExitCode" ... */
-    char text[REASON_TEXT_MAX + 1]; /* one sentence with numbers */
+    char code[32]; /* one of explain.def or of a transition: "ExitCode" ... */
+    char *text;    /* one sentence with numbers, at most REASON_TEXT_MAX; owned, NULL none */
 };
 
 struct job {
@@ -60,9 +60,9 @@ struct job {
     usec_t submitted_at;
     usec_t max_runtime_us, max_queue_us, start_timeout_us, grace_us;
     uint32_t max_restarts;
-    struct demand *demand;               /* interned in the state; shared */
-    char submit_key[SUBMIT_KEY_MAX + 1]; /* "" none */
-    uint8_t digest[32];                  /* of the spec (spec_feed), SHA-256 */
+    struct demand *demand; /* interned in the state; shared */
+    char *submit_key;      /* owned; NULL none */
+    uint8_t digest[32];    /* of the spec (spec_feed), SHA-256 */
 
     /* moves */
     enum job_state state;
@@ -100,11 +100,15 @@ struct job {
     size_t timer_ix;                     /* position in state->timers, SIZE_MAX: none */
     usec_t timer_at;
     uint64_t saved_turn;                             /* turn in which SAVE was asked for */
-    UT_hash_handle hh;                               /* by id */
     UT_hash_handle hh_name;                          /* by ns/name */
     char key_name[LABEL_MAX + 1 + JOB_NAME_MAX + 1]; /* "ns/name" */
 };
 
+/* Free a job that no table knows any more. NULL is none. */
+void job_destroy(struct job *j);
+/* Say why it is where it is; a text that is too long is cut. text: "" none. */
+void job_set_reason(struct job *j, const char *code, const char *text);
+const char *job_reason_text(const struct job *j); /* "" none */
 /* Move a member to a phase, keeping the counts. */
 void job_set_phase(struct job *j, struct member *m, enum member_phase phase);
 /* The member of a role and index, or NULL. */

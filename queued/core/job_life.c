@@ -27,7 +27,7 @@ void job_save(struct state *s, struct job *j, struct effects *fx)
 void job_note(struct state *s, const struct job *j, enum job_state from, enum job_event event,
               struct effects *fx)
 {
-    struct job_note *n = xcalloc(1, sizeof(*n));
+    struct job_note *n = arena_raw(&fx->arena, sizeof(*n)); /* every member is set */
 
     n->seq = s->meta.next_seq++;
     n->at = s->now;
@@ -40,7 +40,7 @@ void job_note(struct state *s, const struct job *j, enum job_state from, enum jo
     n->to = j->state;
     n->attempt = j->attempt;
     (void)str_copy(n->reason, sizeof(n->reason), j->reason.code);
-    (void)str_copy(n->text, sizeof(n->text), j->reason.text);
+    (void)str_copy(n->text, sizeof(n->text), job_reason_text(j));
     effects_add(fx, EFFECT_SAVE_EVENT, j->id)->u.note = n;
 }
 
@@ -153,7 +153,7 @@ static uint32_t distinct_nodes(const struct job *j)
 static void save_attempt(struct state *s, const struct job *j, enum job_state to,
                          struct effects *fx)
 {
-    struct attempt_row *row = xcalloc(1, sizeof(*row));
+    struct attempt_row *row = arena_alloc(&fx->arena, sizeof(*row));
 
     row->job = j->id;
     row->attempt = j->attempt;
@@ -235,7 +235,7 @@ static void enter_terminal(struct state *s, struct job *j)
     deactivate(s, j);
     j->ended_at = s->now;
     j->has_pods = j->n_done > 0;
-    if (j->submit_key[0]) {
+    if (j->submit_key) {
         struct submit_key *k = NULL;
         char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
 
@@ -274,8 +274,7 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
         activate_empty(s, j);
     /* an end keeps the reason for which the job was stopped */
     if (step->event != JOB_EV_ALL_GONE) {
-        (void)str_copy(j->reason.code, sizeof(j->reason.code), step->code);
-        (void)str_copy(j->reason.text, sizeof(j->reason.text), step->text);
+        job_set_reason(j, step->code, step->text);
     }
     if (step->event == JOB_EV_ALL_GONE && j->attempt > 0 && j->n_members)
         save_attempt(s, j, to, fx);

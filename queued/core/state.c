@@ -69,19 +69,18 @@ void state_destroy(struct state *s)
 {
     if (!s)
         return;
-    HASH_CLEAR(hh, s->jobs);
     HASH_CLEAR(hh_name, s->jobs_by_name);
     for (size_t i = 0; i < s->by_id.n; i++) {
         struct job *j = s->by_id.v[i];
 
         demand_release(&s->cluster, &s->demands, j->demand);
-        free(j->members);
-        free(j);
+        job_destroy(j);
     }
     free_tables(s);
     vec_fini(&s->positions->order);
     free(s->positions);
     vec_fini(&s->by_id);
+    vec_fini(&s->ids);
     vec_fini(&s->active);
     vec_fini(&s->timers);
     vec_fini(&s->lost_nodes);
@@ -104,7 +103,7 @@ static void set_cluster(struct state *s, bool is_up, const char *why)
 {
     s->is_cluster_up = is_up;
     s->is_quiet = false;
-    (void)str_copy(s->cluster_trouble, sizeof(s->cluster_trouble), is_up ? "" : why);
+    (void)str_copy(s->cluster_trouble, sizeof(s->cluster_trouble), is_up || !why ? "" : why);
 }
 
 void state_apply(struct state *s, struct event *ev, struct effects *fx)
@@ -237,20 +236,34 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     return 0;
 }
 
+static void fill_key(struct submit_key *k, struct job_id job,
+                     const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at)
+{
+    k->job = job;
+    memcpy(k->digest, digest, sizeof(k->digest));
+    k->drop_at = drop_at;
+}
+
+void state_add_key(struct state *s, const char *key, struct job_id job,
+                   const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at)
+{
+    struct submit_key *k = xcalloc(1, sizeof(*k));
+
+    k->key = xstrdup(key);
+    fill_key(k, job, digest, drop_at);
+    HASH_ADD_KEYPTR(hh, s->keys, k->key, strlen(k->key), k);
+}
+
 void state_load_key(struct state *s, const char *key, struct job_id job,
                     const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at)
 {
     struct submit_key *k = NULL;
 
     HASH_FIND_STR(s->keys, key, k);
-    if (!k) {
-        k = xcalloc(1, sizeof(*k));
-        k->key = xstrdup(key);
-        HASH_ADD_KEYPTR(hh, s->keys, k->key, strlen(k->key), k);
-    }
-    k->job = job;
-    memcpy(k->digest, digest, sizeof(k->digest));
-    k->drop_at = drop_at;
+    if (k)
+        fill_key(k, job, digest, drop_at);
+    else
+        state_add_key(s, key, job, digest, drop_at);
 }
 
 void state_load_answer(struct state *s, const struct answer *a)
@@ -260,10 +273,12 @@ void state_load_answer(struct state *s, const struct answer *a)
 
 struct job *state_job(const struct state *s, struct job_id id)
 {
-    struct job *j = NULL;
+    size_t at;
 
-    HASH_FIND(hh, s->jobs, &id, sizeof(id), j);
-    return j;
+    if (id.v == 0)
+        return NULL;
+    at = state_jobs_after(s, (struct job_id){id.v - 1});
+    return at < s->by_id.n && s->ids.v[at] == id.v ? s->by_id.v[at] : NULL;
 }
 
 size_t state_jobs_after(const struct state *s, struct job_id after)
@@ -273,7 +288,7 @@ size_t state_jobs_after(const struct state *s, struct job_id after)
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
 
-        if (s->by_id.v[mid]->id.v <= after.v)
+        if (s->ids.v[mid] <= after.v)
             lo = mid + 1;
         else
             hi = mid;

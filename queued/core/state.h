@@ -88,9 +88,9 @@ struct state {
     struct cluster cluster;
     struct tenants tenants;
     struct demand *demands;
-    struct job *jobs;           /* by id */
     struct job *jobs_by_name;   /* by "ns/name" */
     VEC(struct job *) by_id;    /* ascending id */
+    VEC(uint64_t) ids;          /* of by_id, position by position: searched without touching jobs */
     struct bucket *buckets;     /* by key, in order of making */
     VEC(struct job *) active;   /* jobs that hold nodes, in order of decision */
     struct remembered *answers; /* oldest first */
@@ -133,6 +133,9 @@ usec_t state_next_wake(const struct state *s, usec_t now);
 int state_load_job(struct state *s, struct job *job, const struct spec *spec, struct err *err);
 void state_load_key(struct state *s, const char *key, struct job_id job,
                     const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at);
+/* The same for a key that is not there yet. */
+void state_add_key(struct state *s, const char *key, struct job_id job,
+                   const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at);
 void state_load_answer(struct state *s, const struct answer *a);
 
 /* Reading. */

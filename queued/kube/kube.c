@@ -152,11 +152,13 @@ static void tell_health(struct kube *k)
         return;
     ev.u.cluster.is_up = k->health == HEALTH_UP;
     if (!ev.u.cluster.is_up)
-        memcpy(ev.u.cluster.text, k->trouble, sizeof(k->trouble));
-    if (inbox_push(k->inbox, &ev))
+        ev.u.cluster.text = xstrdup(k->trouble);
+    if (inbox_push(k->inbox, &ev)) {
         k->told = k->health;
-    else
-        k->has_rest = true;
+        return;
+    }
+    event_fini(&ev);
+    k->has_rest = true;
 }
 
 /* ---- synchronisation */

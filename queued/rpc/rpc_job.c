@@ -5,9 +5,11 @@
  */
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rpc/rpc_call.h"
+#include "util/mem.h"
 #include "util/str.h"
 
 static void feed_text(void *ctx, const void *p, size_t len)
@@ -101,8 +103,13 @@ int rpc_job_cancel(struct rpc_call *c, struct err *err)
         return -1;
     cancel->caller = c->who->caller;
     cancel->job = j->id;
-    (void)str_copy(cancel->why, sizeof(cancel->why), c->req->u.cancel.reason); /* fits: checked */
-    return post(c, &ev, &cancel->ref, &p, err);
+    if (*c->req->u.cancel.reason)
+        cancel->why = xstrdup(c->req->u.cancel.reason);
+    if (post(c, &ev, &cancel->ref, &p, err)) {
+        free(cancel->why);
+        return -1;
+    }
+    return 0;
 }
 
 struct search {

@@ -245,7 +245,7 @@ void rpc_server_reply(struct rpc_server *r, const struct reply *reply)
         return;
     h = head_for(r, p.request_id);
     h.code = a->code;
-    h.text = a->text;
+    h.text = a->text ? a->text : "";
     if (a->code == ERR_EXHAUSTED || a->code == ERR_UNAVAILABLE)
         h.retry_after_ms = RPC_RETRY_MS;
     rpc_out_begin(&r->out);

@@ -115,14 +115,14 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     r->priority_class = store_text(j->priority_class);
     PACK(r, priority, j->priority);
     PACK(r, max_restarts, j->max_restarts);
-    r->submit_key = store_text(j->submit_key);
+    r->submit_key = j->submit_key;
     r->has_digest = 1;
     r->digest.data = (uint8_t *)(uintptr_t)j->digest; /* packing does not write to it */
     r->digest.len = sizeof(j->digest);
     PACK(r, state, j->state);
     PACK(r, outcome, j->outcome);
     r->reason_code = store_text(j->reason.code);
-    r->reason_text = store_text(j->reason.text);
+    r->reason_text = j->reason.text;
     PACK(r, attempt, j->attempt);
     PACK(r, restarts, j->restarts);
     PACK(r, refusals, j->refusals);
@@ -140,6 +140,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
 
 static int take_names(struct job *j, const job_record *r, struct err *err)
 {
+    char code[sizeof(j->reason.code)], text[REASON_TEXT_MAX + 1], key[SUBMIT_KEY_MAX + 1];
     const struct {
         char *dst;
         size_t size;
@@ -151,14 +152,16 @@ static int take_names(struct job *j, const job_record *r, struct err *err)
         {j->tenant, sizeof(j->tenant), r->tenant, "tenant"},
         {j->user, sizeof(j->user), r->user, "user"},
         {j->priority_class, sizeof(j->priority_class), r->priority_class, "priority class"},
-        {j->submit_key, sizeof(j->submit_key), r->submit_key, "submit key"},
-        {j->reason.code, sizeof(j->reason.code), r->reason_code, "reason"},
-        {j->reason.text, sizeof(j->reason.text), r->reason_text, "reason text"},
+        {code, sizeof(code), r->reason_code, "reason"},
+        {text, sizeof(text), r->reason_text, "reason text"},
+        {key, sizeof(key), r->submit_key, "submit key"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (store_take_text(rows[i].dst, rows[i].size, rows[i].src, rows[i].what, err) < 0)
             return -1;
+    job_set_reason(j, code, text);
+    j->submit_key = *key ? xstrdup(key) : NULL;
     if (!*j->name || !*j->ns || !*j->tenant)
         return err_set(err, ERR_INVALID, "job without name, namespace or tenant");
     if (r->digest.len != sizeof(j->digest))
@@ -284,14 +287,6 @@ static int take_ended(struct job *j, const uint32_t *v, size_t n, enum member_ph
     return 0;
 }
 
-void store_job_destroy(struct job *j)
-{
-    if (!j)
-        return;
-    free(j->members);
-    free(j);
-}
-
 int store_decode_job(struct store_bytes key, struct store_bytes value, struct state *s,
                      struct job **ret, struct err *err)
 {
@@ -324,7 +319,7 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
     j = NULL;
     rc = 0;
 out:
-    store_job_destroy(j);
+    job_destroy(j);
     protobuf_c_message_free_unpacked(m, NULL);
     return rc;
 }

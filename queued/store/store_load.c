@@ -119,7 +119,7 @@ static bool load_job(void *arg, struct store_bytes key, struct store_bytes value
         state_load_job(l->s, job, spec, &err) < 0) {
         set_aside(l, STORE_JOBS, key, &err);
         remove_later(l, STORE_SPECS, key, true); /* kept beside it, for repair by hand */
-        store_job_destroy(job);
+        job_destroy(job);
     } else {
         l->done.jobs++;
     }
@@ -182,10 +182,11 @@ static bool load_answer(void *arg, struct store_bytes key, struct store_bytes va
     if (a.at < l->newest_answer - ANSWER_KEPT_US) {
         remove_later(l, STORE_ANSWERS, key, false);
         l->done.dropped++;
-        return true;
+    } else {
+        state_load_answer(l->s, &a);
+        l->done.answers++;
     }
-    state_load_answer(l->s, &a);
-    l->done.answers++;
+    free(a.text);
     return true;
 }
 

@@ -99,16 +99,16 @@ int store_record_check(enum store_table t, struct store_bytes key, struct store_
 
 /* Decoding. Each checks as above first, then everything that the core relies on. -1: nothing is
  * made. Jobs take node indices from the cluster and the model from the settings of s, which is
- * otherwise untouched; store_job_destroy() is for those that state_load_job() did not take. */
+ * otherwise untouched; job_destroy() is for those that state_load_job() did not take. */
 int store_decode_meta(struct store_bytes key, struct store_bytes value, struct store_meta *ret,
                       char created_by[STORE_CREATED_BY_MAX + 1], struct err *err);
 int store_decode_job(struct store_bytes key, struct store_bytes value, struct state *s,
                      struct job **ret, struct err *err);
-void store_job_destroy(struct job *j);
 int store_decode_spec(struct store_bytes key, struct store_bytes value, struct spec **ret,
                       struct err *err);
 int store_decode_key(struct store_bytes key, struct store_bytes value, struct store_submit_key *ret,
                      struct err *err);
+/* ret->text is for the caller to free. */
 int store_decode_answer(struct store_bytes key, struct store_bytes value, struct answer *ret,
                         struct err *err);
 int store_decode_note(struct store_bytes key, struct store_bytes value, struct job_note *ret,

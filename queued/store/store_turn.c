@@ -88,7 +88,7 @@ static const struct submit_key *find_key(const struct state *s, const struct eff
         HASH_FIND_STR(s->keys, f->u.key, k);
         return k;
     }
-    if (j)
+    if (j && j->submit_key)
         return state_key(s, j->tenant, j->submit_key);
     for (k = s->keys; k; k = k->hh.next) /* the job is gone, its key is kept a while */
         if (k->job.v == f->job.v)
@@ -122,7 +122,7 @@ static void put_answer(struct writer *w, const struct answer *a)
     PACK(&r, job, a->job.v);
     PACK(&r, code, a->code);
     PACK(&r, is_again, a->is_again);
-    r.text = store_text(a->text);
+    r.text = a->text;
     store_key_answer(&key, a);
     put(w, STORE_ANSWERS, &key, &r.base);
 }

@@ -194,7 +194,7 @@ void fake_rpc_turn(struct fake_rpc *f)
     zmq_pollitem_t item = {.socket = rpc_server_socket(f->server), .events = ZMQ_POLLIN};
     int quiet = 0;
 
-    while (quiet < 2) {
+    while (quiet < 3) {
         quiet = zmq_poll(&item, 1, 30) > 0 ? 0 : quiet + 1;
         (void)rpc_server_read(f->server, f->clock.now); /* what is left comes in the next round */
         turn(f);

@@ -262,7 +262,7 @@ static void tell_other(struct fake_watch *fw, enum tell_kind kind, struct inbox 
     } else {
         ev.u.cluster.is_up = kind == TELL_UP;
         if (kind == TELL_DOWN)
-            (void)snprintf(ev.u.cluster.text, sizeof(ev.u.cluster.text), "connection refused");
+            ev.u.cluster.text = xstrdup("connection refused");
     }
     (void)inbox_push(inbox, &ev);
 }

@@ -210,7 +210,7 @@ static struct job *base_job(const struct store_fixture *f, uint32_t n, const str
     j->start_timeout_us = spec->start_timeout_us;
     j->grace_us = spec->checkpoint_grace_us;
     j->max_restarts = spec->max_restarts;
-    (void)str_copy(j->submit_key, sizeof(j->submit_key), spec->submit_key);
+    j->submit_key = xstrdup(spec->submit_key);
     for (size_t i = 0; i < sizeof(j->digest); i++)
         j->digest[i] = (uint8_t)(n * 31 + i * 7);
     j->state = JOB_PENDING;
@@ -227,7 +227,7 @@ static struct job *base_job(const struct store_fixture *f, uint32_t n, const str
 
 static void save_note(struct store_fixture *f, const struct job *j)
 {
-    struct job_note *n = xcalloc(1, sizeof(*n));
+    struct job_note *n = arena_alloc(&f->fx.arena, sizeof(*n));
 
     n->seq = f->state->meta.next_seq++;
     n->at = j->submitted_at;
@@ -238,13 +238,13 @@ static void save_note(struct store_fixture *f, const struct job *j)
     n->to = j->state;
     n->attempt = j->attempt;
     (void)str_copy(n->reason, sizeof(n->reason), j->reason.code);
-    (void)str_copy(n->text, sizeof(n->text), j->reason.text);
+    (void)str_copy(n->text, sizeof(n->text), job_reason_text(j));
     effects_add(&f->fx, EFFECT_SAVE_EVENT, j->id)->u.note = n;
 }
 
 static void save_answer(struct store_fixture *f, const struct job *j, uint32_t n)
 {
-    struct answer *a = xcalloc(1, sizeof(*a));
+    struct answer *a = arena_alloc(&f->fx.arena, sizeof(*a));
 
     a->uid = j->uid;
     a->at = j->submitted_at;
@@ -302,7 +302,7 @@ static void add_members(struct store_fixture *f, struct job *j)
 
 static void save_attempt(struct store_fixture *f, const struct job *j)
 {
-    struct attempt_row *row = xcalloc(1, sizeof(*row));
+    struct attempt_row *row = arena_alloc(&f->fx.arena, sizeof(*row));
 
     row->job = j->id;
     row->attempt = j->attempt - 1;
@@ -329,8 +329,7 @@ void store_fixture_run(struct store_fixture *f, uint32_t n)
 
     j->state = JOB_STOPPING;
     j->outcome = JOB_FAILED;
-    (void)str_copy(j->reason.code, sizeof(j->reason.code), "ExitCode");
-    (void)str_copy(j->reason.text, sizeof(j->reason.text), "worker-2 ended with exit code 137");
+    job_set_reason(j, "ExitCode", "worker-2 ended with exit code 137");
     j->attempt = 2;
     j->restarts = 1;
     j->refusals = 1;

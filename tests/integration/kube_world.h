@@ -253,7 +253,8 @@ static inline void remember(struct world *w, const struct event *ev)
         break;
     case EV_CLUSTER:
         w->is_up = ev->u.cluster.is_up;
-        memcpy(w->trouble, ev->u.cluster.text, sizeof(w->trouble));
+        (void)snprintf(w->trouble, sizeof(w->trouble), "%s",
+                       ev->u.cluster.text ? ev->u.cluster.text : "");
         break;
     case EV_SYNCED:
         w->n_synced++;

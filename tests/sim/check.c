@@ -197,7 +197,7 @@ static int check_promises(struct sim *s)
         const struct job *j = s->state->by_id.v[i];
         const struct submit_key *k;
 
-        if (!j->submit_key[0])
+        if (!j->submit_key)
             continue;
         k = state_key(s->state, j->tenant, j->submit_key);
         if (!k || k->job.v != j->id.v)

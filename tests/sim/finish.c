@@ -60,7 +60,7 @@ static int not_at_rest(struct sim *s)
                 "does not come to rest: job %s is %s, attempt %u, %u of %u gone, %u done, "
                 "service %d: %s; wake in %lld us, %s, %s",
                 j->name, job_state_name(j->state), (unsigned)j->attempt, j->n_gone, j->n_members,
-                j->n_done, j->has_service, j->reason.text, (long long)(s->wake - s->now),
+                j->n_done, j->has_service, job_reason_text(j), (long long)(s->wake - s->now),
                 s->state->is_synced ? "synced" : "not synced",
                 s->state->is_quiet ? "quiet" : "not quiet");
     }

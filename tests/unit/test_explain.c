@@ -44,7 +44,7 @@ static void hold(struct core *c, const char *node, int64_t gpus)
 static void the_api_server_comes_before_all_else(void **state)
 {
     struct core *c = *state;
-    struct event down = {.kind = EV_CLUSTER, .u.cluster.text = "connection refused"};
+    struct event down = {.kind = EV_CLUSTER, .u.cluster.text = xstrdup("connection refused")};
     struct explain x;
 
     (void)core_apply(c, &down);

@@ -315,7 +315,7 @@ static void a_newer_format_is_refused_and_nothing_is_moved(void **state)
 static void answers_older_than_a_day_are_dropped(void **state)
 {
     struct env *e = *state;
-    struct answer *a = calloc(1, sizeof(*a));
+    struct answer *a = arena_alloc(&e->fix.fx.arena, sizeof(*a));
     struct state *s;
 
     a->uid = 1000;
