@@ -57,7 +57,7 @@ static bool is_node_trouble(const char *reason)
     static const char *const words[] = {"OutOf",        "UnexpectedAdmissionError",
                                         "NodeShutdown", "Shutdown",
                                         "NodeAffinity", "Evicted",
-                                        "NodeLost"};
+                                        "NodeLost",     "DisruptionTarget"};
 
     if (strcmp(reason, "OutOfMemory") == 0)
         return false;

@@ -133,6 +133,14 @@ static struct container_status_fields first_status(const struct pod_fields *pod)
         .name = "", .ended_reason = "", .waiting_reason = "", .exit_code = -1};
 }
 
+static bool is_true(const struct conditions *all, const char *type)
+{
+    for (uint32_t i = 0; i < all->n; i++)
+        if (!strcmp(all->v[i].type, type))
+            return !strcmp(all->v[i].status, "True");
+    return false;
+}
+
 static void take_end(const struct pod_fields *pod, struct pod_fact *p)
 {
     const struct container_status_fields status = first_status(pod);
@@ -140,19 +148,15 @@ static void take_end(const struct pod_fields *pod, struct pod_fact *p)
 
     p->exit_code =
         status.exit_code >= 0 && status.exit_code <= INT16_MAX ? (int16_t)status.exit_code : -1;
+    /* drained, or collected after its node was deleted: its containers' end is no fault of theirs
+     */
+    if (!reason[0] && is_true(&pod->conditions, "DisruptionTarget"))
+        reason = "DisruptionTarget";
     if (!reason[0])
         reason = status.ended_reason;
     if (!reason[0])
         reason = status.waiting_reason;
     (void)str_copy(p->reason, sizeof(p->reason), reason); /* a cut reason still tells */
-}
-
-static bool is_ready(const struct conditions *all)
-{
-    for (uint32_t i = 0; i < all->n; i++)
-        if (!strcmp(all->v[i].type, "Ready"))
-            return !strcmp(all->v[i].status, "True");
-    return false;
 }
 
 static const char *our_label(const struct field_pairs *labels, const char *name)
@@ -211,7 +215,7 @@ struct pod_fact *kube_pod_fact(const struct object_fields *pod)
     }
     p->phase = read_phase(f->phase);
     p->is_deleting = meta->is_deleting;
-    p->is_ready = is_ready(&f->conditions);
+    p->is_ready = is_true(&f->conditions, "Ready");
     take_end(f, p);
     take_owner(&meta->labels, p);
     effective_request(f, &total);

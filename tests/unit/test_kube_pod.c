@@ -143,6 +143,26 @@ static void the_end_of_the_first_container_counts(void **state)
     pod_fact_destroy(p);
 }
 
+static void an_end_by_a_drain_is_not_that_of_the_container(void **state)
+{
+    static const char status[] =
+        "\"phase\":\"Failed\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"%s\"}],"
+        "\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{"
+        "\"exitCode\":143,\"reason\":\"Error\"}}}]";
+    const char *const values[] = {"True", "False"}, *const reasons[] = {"DisruptionTarget",
+                                                                        "Error"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        char *text = xasprintf(status, values[i]);
+        struct pod_fact *p = fact_of("\"containers\":[{\"name\":\"main\"}]", text, "");
+
+        assert_string_equal(p->reason, reasons[i]);
+        pod_fact_destroy(p);
+        free(text);
+    }
+}
+
 /* ---- JSON */
 
 struct fixture {
@@ -431,6 +451,7 @@ int main(void)
         cmocka_unit_test(our_labels_say_whose_pod_it_is),
         cmocka_unit_test(labels_that_do_not_parse_make_a_foreign_pod),
         cmocka_unit_test(the_end_of_the_first_container_counts),
+        cmocka_unit_test(an_end_by_a_drain_is_not_that_of_the_container),
         cmocka_unit_test(a_pod_is_as_the_golden_file_has_it),
         cmocka_unit_test(torch_sees_the_pods_with_gpus_only),
         cmocka_unit_test(what_the_user_set_is_left_alone),
