@@ -454,5 +454,5 @@ int main(int argc, char **argv)
     big_site_destroy(&b.site);
     free(queued);
     free(standin);
-    return rc || b.r.bind_s > LIMIT_S || b.r.peak_kb > LIMIT_MB * 1000 / 1.024;
+    return rc || b.r.bind_s > LIMIT_S || (double)b.r.peak_kb * 1024 > LIMIT_MB * 1e6;
 }
