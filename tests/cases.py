@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """cases - does every case from the field have a test, and did that test run?
 
-Reads tests/cases.tsv: id, tests, what must hold. A test is SOURCE:FUNCTION; for a part that does not
-exist yet the second field is "missing: PART". Fails on an id without either, on a test that its
+Reads tests/cases.tsv: id, tests, what must hold. A test is SOURCE:FUNCTION; for a part that does
+not exist yet the second field is "missing: PART". Fails on an id without either, on a test that its
 source does not have, and on one that did not pass by the files RAN, which tests/run.sh and
-tests/e2e/suite leave. Cases of the suite need a real API server: where only the others ran, they are
-just looked for in their source, and the other way round. The ids are compared with the rows of
-../shared/cases where that is there.
+tests/e2e/suite leave. Cases of the suite need a real API server: where only the others ran, they
+are just looked for in their source, and the other way round. The ids are compared with the rows
+of ../shared/cases where that is there.
 usage: cases.py [RAN...]     exit: 0 all is well, 1 faults
 """
 
@@ -40,7 +40,7 @@ def read_table(path):
             reason = fields[1][len("missing: ") :].strip() if is_missing else ""
             table[fields[0]] = ([] if is_missing else fields[1].split(), reason)
             if is_missing and not reason:
-                faults.append(where + "%s is missing without the part that it waits for" % fields[0])
+                faults.append(where + "%s does not name the part that is missing" % fields[0])
     return table, faults
 
 
@@ -50,7 +50,8 @@ def rows_there():
     for name in FILES:
         try:
             with open(os.path.join(ROWS, name + ".md"), encoding="utf-8") as f:
-                ids |= {"%s/%s" % (name, i) for i in re.findall(r"^\| *([A-Z]\d+) *\|", f.read(), re.M)}
+                rows = re.findall(r"^\| *([A-Z]\d+) *\|", f.read(), re.M)
+                ids |= {"%s/%s" % (name, row) for row in rows}
         except FileNotFoundError:
             return None
     return ids

@@ -50,7 +50,7 @@ def case_cancelled_in_each_state(site):
 
 
 def case_pods_deleted_at_each_step(site):
-    """all pods of a gang are deleted while it binds, starts, runs and stops: nothing is left held"""
+    """all pods of a gang are deleted while it binds, starts, runs, stops: nothing is left held"""
     site.start()
     for at, (delay_s, more) in enumerate(
         (

@@ -102,7 +102,7 @@ def case_not_ready_under_a_gang(site):
 
 
 def case_foreign_pods_take_room(site):
-    """foreign pods on every node: a gang of whole nodes waits with numbers, and runs without them"""
+    """foreign pods on every node: a gang of whole nodes waits with numbers, then runs"""
     site.start()
     names = [n["metadata"]["name"] for n in site.api.items("/api/v1/nodes")]
     for at, node in enumerate(names):

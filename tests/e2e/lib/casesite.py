@@ -150,9 +150,10 @@ class Site:
         try:
             procs.wait_for(there, limit_s, name, 0.1)
         except Trouble as e:
+            wanted = " or ".join(states)
             raise Wrong(
                 "%s is %s, not %s, after %.0f s; reason %s; its pods %s"
-                % (name, last[0], " or ".join(states), limit_s, self.reason(name), self.phases(name))
+                % (name, last[0], wanted, limit_s, self.reason(name), self.phases(name))
             ) from e
         return last[0]
 
@@ -185,7 +186,8 @@ class Site:
 
     def pods(self, name=None):
         """The raw pods of a job, or all managed ones; those of the API, without ended ones."""
-        select = "app.kubernetes.io/managed-by=queued" + (",gang.queued/job=" + name if name else "")
+        select = "app.kubernetes.io/managed-by=queued"
+        select += ",gang.queued/job=" + name if name else ""
         return self.api.items("/api/v1/pods", labelSelector=select)
 
     def phases(self, name):
