@@ -88,4 +88,24 @@ fresh
 echo 'extern int core_counter;
 int core_counter = 1;' >> "$copy/tree/queued/core/ids.c"
 refuses "data that changes in the core" 'queued/core/ids.o: core_counter can change' sh -c "$judge"
+
+# A case from the field: LINE in the table and PATTERN in what is said
+case_refused() { # WHAT LINE PATTERN
+    cp tests/cases.tsv "$copy/tree/tests/cases.tsv"
+    printf '%b\n' "$2" >> "$copy/tree/tests/cases.tsv"
+    refuses "$1" "$3" tests/cases.py "$copy/ran"
+}
+fresh
+echo tests/unit/test_resource.c:sums_are_right > "$copy/ran"
+case_refused "a case without a test" 'x/B1\tmissing: \ttext' 'x/B1 does not name the part'
+case_refused "a case with a test that does not exist" 'x/B1\ttests/unit/test_resource.c:not_there\ttext' \
+    'x/B1: there is no test tests/unit/test_resource.c:not_there'
+case_refused "a case with a test that did not run" \
+    'x/B1\ttests/unit/test_kube_json.c:a_line_without_end_is_given_up\ttext' \
+    'x/B1: tests/unit/test_kube_json.c:a_line_without_end_is_given_up did not run and pass'
+case_refused "a case twice" 'kubernetes-api/B1\tmissing: a part\ttext' 'kubernetes-api/B1 is there twice'
+mkdir -p "$copy/shared/cases"
+echo '| B999 | a report | a fault | right | our test |' > "$copy/shared/cases/kubernetes-api.md"
+cp tests/cases.tsv "$copy/tree/tests/cases.tsv"
+refuses "a row that has no line" 'kubernetes-api/B999 has no line in tests/cases.tsv' tests/cases.py
 exit "$failed"
