@@ -143,6 +143,51 @@ static void watches_in_both_encodings_are_the_same_facts(void **state)
     }
 }
 
+static bool feed(struct ear *e, bool is_proto, const struct str *body, size_t split)
+{
+    struct json_frame lines = {0};
+    struct proto_frame frames = {0};
+    size_t rest = body->len - split;
+    bool ok = is_proto ? proto_frame_feed(&frames, body->s, split, ear_frame, e) &&
+                             proto_frame_feed(&frames, body->s + split, rest, ear_frame, e)
+                       : json_frame_feed(&lines, body->s, split, ear_line, e) &&
+                             json_frame_feed(&lines, body->s + split, rest, ear_line, e);
+
+    json_frame_fini(&lines);
+    proto_frame_fini(&frames);
+    return ok;
+}
+
+static void check_splits(const struct store_kind *kind, const char *name, bool is_proto)
+{
+    struct str body = {0};
+    struct ear whole, e;
+
+    assert_true(ear_recording(name, &body));
+    ear_init(&whole, kind);
+    assert_true(feed(&whole, is_proto, &body, 0));
+    assert_non_null(strchr(str_text(&whole.told), '\n'));
+    for (size_t i = 1; i < body.len; i++) {
+        ear_init(&e, kind);
+        if (!feed(&e, is_proto, &body, i) || strcmp(str_text(&e.told), str_text(&whole.told)) != 0)
+            fail_msg("%s is another one when it is split at byte %zu", name, i);
+        assert_string_equal(e.rv, whole.rv);
+        ear_fini(&e);
+    }
+    ear_fini(&whole);
+    str_fini(&body);
+}
+
+static void a_recorded_watch_split_at_any_byte_tells_the_same(void **state)
+{
+    (void)state;
+    check_splits(&store_nodes, "watch/nodes-add-modify-delete.resp.body.json", false);
+    check_splits(&store_pods, "bind/watch-bind.resp.body.json", false);
+    check_splits(&store_pods, "watch/pod-recreated.resp.body.json", false);
+    check_splits(&store_nodes, "watch/nodes-add-modify-delete.pb.resp.body.pb", true);
+    check_splits(&store_pods, "watch/pods-life.pb.resp.body.pb", true);
+}
+
 /* ---- errors */
 
 static void refusals_say_the_same_in_both_encodings(void **state)
@@ -218,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_in_both_encodings_are_the_same_facts),
         cmocka_unit_test(watches_in_both_encodings_are_the_same_facts),
+        cmocka_unit_test(a_recorded_watch_split_at_any_byte_tells_the_same),
         cmocka_unit_test(refusals_say_the_same_in_both_encodings),
         cmocka_unit_test(a_damaged_status_says_its_code_only),
         cmocka_unit_test(the_content_type_decides),
