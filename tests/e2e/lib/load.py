@@ -58,10 +58,10 @@ spec:
 
 
 class Load:
-    def __init__(self, daemon, opts, moment, text=job_text):
+    def __init__(self, daemon, opts, moment, text=job_text, cancel_s=(0.2, 0.8)):
         """opts: seed, outstanding. moment: an Event, set at each acknowledgement. text: what makes
-        a job of a random source, a name and a key."""
-        self.text, self.daemon = text, daemon
+        a job of a random source, a name and a key. cancel_s: from one cancel to the next."""
+        self.text, self.daemon, self.cancel_s = text, daemon, cancel_s
         self.outstanding, self.moment = opts.outstanding, moment
         self.lock = threading.Lock()
         self.acked = {}  # name or id as submit printed it: time of the acknowledgement
@@ -123,7 +123,7 @@ class Load:
                 self.acked[done.stdout.strip().rpartition("/")[2]] = time.monotonic()
 
     def cancel(self, rng):
-        while not self.stopping.wait(rng.uniform(0.2, 0.8)):
+        while not self.stopping.wait(rng.uniform(*self.cancel_s)):
             self.cancel_one(rng)
 
     def cancel_one(self, rng):
