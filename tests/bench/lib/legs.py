@@ -191,7 +191,7 @@ class Bench:
         def written():
             self.daemon.check_alive()
             self.audit.read()
-            return any(b'"verb":"create"' in line for line in self.audit.lines)
+            return self.audit.count("writes")
 
         procs.wait_for(written, STALLED_S, "the daemon to begin", 0.01)
 
