@@ -64,7 +64,7 @@ def case_a_failed_member_restarts_the_whole_gang(site):
     first = {p["metadata"]["uid"] for p in site.pods(name)}
     path = "/api/v1/namespaces/foundation/pods/%s" % pod["metadata"]["name"]
     site.patch(path, {"metadata": {"annotations": {"gang.queued/fail-after": "1ms"}}})
-    site.wait_attempt(name, 2)
+    site.wait_attempt(name, 2, 60)  # the back-off of a restart is 30 s
     site.wait_state(name, "Running")
     live = {p["metadata"]["uid"] for p in site.pods(name) if p["status"]["phase"] == "Running"}
     old = len(live & first)

@@ -54,7 +54,7 @@ def case_deleted_under_a_gang(site):
     # what collects pods of a node that is gone is no part of this cluster
     procs.wait_for(lambda: is_dying(site, node["metadata"]["name"]), 30, "its pods to be deleted")
     for pod in site.pods(name):
-        if pod["spec"]["nodeName"] == node["metadata"]["name"]:
+        if pod["spec"].get("nodeName") == node["metadata"]["name"]:
             site.delete_pod(pod["metadata"]["name"], "foundation")
     site.wait_attempt(name, 2, 60)
     site.wait_state(name, "Running", limit_s=60)
