@@ -147,11 +147,23 @@ static bool try_job(struct state *s, struct job *j, struct event *ev)
     return false;
 }
 
+/* A refused host waited for the facts of its turn, so that the next one has room for sure. */
+static bool next_refused_host(struct state *s, usec_t now, struct event *ev)
+{
+    if (!s->refused_hosts.n)
+        return false;
+    *ev = (struct event){.kind = EV_HOST_WANTED, .at = now, .u.answer = s->refused_hosts.v[0]};
+    vec_remove(&s->refused_hosts, 0);
+    return true;
+}
+
 bool cycle_next(struct state *s, usec_t now, struct event *ev)
 {
     struct order_scan scan;
     bool placed = false;
 
+    if (next_refused_host(s, now, ev))
+        return true;
     if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
         return false;
     s->now = now;

@@ -9,8 +9,9 @@
 
 #include "core/state.h"
 
-/* Fills ev with EV_GANG_PLACED and returns true, or returns false: nothing can be decided now, or
- * this turn has looked at TURN_EVALUATIONS_MAX gangs (state_next_wake() then asks for another). */
+/* Fills ev with EV_HOST_WANTED or EV_GANG_PLACED and returns true, or returns false: nothing can be
+ * decided now, or this turn has looked at TURN_EVALUATIONS_MAX gangs (state_next_wake() then asks
+ * for another). */
 bool cycle_next(struct state *s, usec_t now, struct event *ev);
 
 #endif

@@ -17,6 +17,7 @@ const char *event_name(enum event_kind kind)
         [EV_POD_GONE] = "pod-gone",
         [EV_POD_BOUND] = "pod-bound",
         [EV_POD_REFUSED] = "pod-refused",
+        [EV_HOST_WANTED] = "host-wanted",
         [EV_SERVICE_GONE] = "service-gone",
         [EV_SYNCED] = "synced",
         [EV_CLUSTER] = "cluster",
@@ -77,6 +78,7 @@ void event_fini(struct event *ev)
         break;
     case EV_POD_BOUND:
     case EV_POD_REFUSED:
+    case EV_HOST_WANTED:
         free(ev->u.answer);
         break;
     case EV_JOB_CANCEL:

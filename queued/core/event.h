@@ -28,6 +28,7 @@ enum event_kind {
     EV_POD_GONE,     /* a pod object is gone */
     EV_POD_BOUND,    /* the binding of a member was accepted (or found done) */
     EV_POD_REFUSED,  /* a create or bind of a member was refused */
+    EV_HOST_WANTED,  /* the cycle: a member's host was refused, another one or undo the gang */
     EV_SERVICE_GONE, /* the headless service of a job is gone */
     EV_SYNCED,       /* node and pod lists are complete: cycles may run, gangs in between resume */
     EV_CLUSTER,      /* the API server answers, or does not */
@@ -170,7 +171,7 @@ struct event {
         char *node_name;              /* EV_NODE_GONE; owned */
         struct pod_fact *pod;         /* EV_POD_SEEN; owned */
         struct ev_pod_gone *pod_gone; /* owned */
-        struct ev_pod_answer *answer; /* EV_POD_BOUND, EV_POD_REFUSED; owned */
+        struct ev_pod_answer *answer; /* EV_POD_BOUND, EV_POD_REFUSED, EV_HOST_WANTED; owned */
         struct job_id service_job;    /* EV_SERVICE_GONE */
         struct {
             bool is_up;

@@ -83,6 +83,9 @@ void state_destroy(struct state *s)
     vec_fini(&s->ids);
     vec_fini(&s->active);
     vec_fini(&s->timers);
+    for (size_t i = 0; i < s->refused_hosts.n; i++)
+        free(s->refused_hosts.v[i]);
+    vec_fini(&s->refused_hosts);
     vec_fini(&s->lost_nodes);
     cluster_fini(&s->cluster);
     tenants_fini(&s->tenants);
@@ -137,6 +140,14 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         facts_pod_bound(s, ev->u.answer, fx);
         break;
     case EV_POD_REFUSED:
+        if (ev->u.answer->refusal == REFUSAL_HOST) {
+            *vec_push(&s->refused_hosts) = ev->u.answer;
+            ev->u.answer = NULL;
+        } else {
+            facts_pod_refused(s, ev->u.answer, fx);
+        }
+        break;
+    case EV_HOST_WANTED:
         facts_pod_refused(s, ev->u.answer, fx);
         break;
     case EV_SERVICE_GONE:

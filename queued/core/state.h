@@ -97,8 +97,9 @@ struct state {
     struct orphan *orphans;
     uint32_t n_held_orphans;
     struct job_id last_before, first_id; /* first id given since the start, and the last before */
-    VEC(uint32_t) lost_nodes;            /* with lost_at set and members */
-    VEC(struct job *) timers;            /* heap by timer_at: see timers.h */
+    VEC(struct ev_pod_answer *) refused_hosts; /* decided on when the turn's facts are in; owned */
+    VEC(uint32_t) lost_nodes;                  /* with lost_at set and members */
+    VEC(struct job *) timers;                  /* heap by timer_at: see timers.h */
     struct submit_key *keys;
     struct store_meta meta;
     uint64_t turn;

@@ -31,6 +31,13 @@ static const char *host(const struct core *c, const struct job *j, uint32_t memb
     return cluster_node(&c->state->cluster, j->members[member].node_ix)->name;
 }
 
+/* Its host is refused for a member; the turn decides after its facts. */
+static void refuse(struct core *c, const struct job *j, uint32_t member)
+{
+    core_refuse(c, j, member, REFUSAL_HOST);
+    assert_int_equal(core_cycle(c), 1);
+}
+
 static void check(const struct core *c)
 {
     struct err err;
@@ -47,7 +54,7 @@ static void a_refused_member_goes_to_another_host_and_the_others_stay(void **sta
 
     for (int i = 0; i < 3; i++)
         before[i] = j->members[i].node_ix;
-    core_refuse(c, j, 2, REFUSAL_HOST);
+    refuse(c, j, 2);
     assert_int_equal(j->state, JOB_BINDING);
     assert_int_equal(j->attempt, 1);
     assert_int_equal(j->members[0].node_ix, before[0]);
@@ -72,7 +79,7 @@ static void the_host_stays_inside_the_required_domain(void **state)
 
     core_nodes(c, 8);
     j = placed(c, 2, "rack");
-    core_refuse(c, j, 1, REFUSAL_HOST); /* the rack has two hosts */
+    refuse(c, j, 1); /* the rack has two hosts */
     assert_int_equal(j->state, JOB_STOPPING);
     assert_int_equal(j->outcome, JOB_PENDING);
     assert_string_equal(j->reason.code, "BindRefused");
@@ -89,7 +96,7 @@ static void nearest_to_its_neighbour_comes_first(void **state)
     core_nodes(c, 8);
     other = placed(c, 1, NULL); /* one rack has a single free host */
     j = placed(c, 2, "block");
-    core_refuse(c, j, 1, REFUSAL_HOST);
+    refuse(c, j, 1);
     assert_int_equal(j->state, JOB_BINDING);
     /* the same block as member 0 */
     assert_int_equal(host(c, j, 1)[1] / 4, host(c, j, 0)[1] / 4);
@@ -103,13 +110,13 @@ static void a_host_that_refused_is_not_taken_again(void **state)
     struct job *j = placed(c, 2, "block");
     uint32_t first = j->members[1].node_ix, second;
 
-    core_refuse(c, j, 1, REFUSAL_HOST);
+    refuse(c, j, 1);
     second = j->members[1].node_ix;
-    core_refuse(c, j, 1, REFUSAL_HOST);
+    refuse(c, j, 1);
     assert_int_equal(j->state, JOB_BINDING);
     assert_int_not_equal(j->members[1].node_ix, first);
     assert_int_not_equal(j->members[1].node_ix, second);
-    core_refuse(c, j, 1, REFUSAL_HOST); /* four hosts: three refused, one is taken */
+    refuse(c, j, 1); /* four hosts: three refused, one is taken */
     assert_int_equal(j->state, JOB_STOPPING);
     core_gone_all(c, j->id);
 }
@@ -123,7 +130,7 @@ static void a_gang_on_one_required_host_is_undone(void **state)
     s->topology_required = "host";
     j = core_job(c, core_submit(c, s));
     assert_int_equal(core_cycle(c), 1);
-    core_refuse(c, j, 0, REFUSAL_HOST);
+    refuse(c, j, 0);
     assert_int_equal(j->state, JOB_STOPPING);
     core_gone_all(c, j->id);
 }
@@ -137,7 +144,7 @@ static void hosts_are_replaced_only_so_many_times(void **state)
     core_nodes(c, 100);
     j = placed(c, 2, NULL);
     while (j->state == JOB_BINDING && n < 200) {
-        core_refuse(c, j, 1, REFUSAL_HOST);
+        refuse(c, j, 1);
         core_forget(c);
         n++;
     }
@@ -154,7 +161,7 @@ static void a_member_that_was_seen_bound_is_not_moved(void **state)
     uint32_t before = j->members[1].node_ix;
 
     core_see(c, j, 1, POD_PENDING, -1);
-    core_refuse(c, j, 1, REFUSAL_HOST);
+    refuse(c, j, 1);
     assert_int_equal(j->members[1].node_ix, before);
     assert_int_equal(j->state, JOB_STOPPING);
     core_gone_all(c, j->id);
