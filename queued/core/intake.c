@@ -234,8 +234,7 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
 
 void intake_add_job(struct state *s, struct job *j)
 {
-    (void)str_join(j->key_name, sizeof(j->key_name), j->ns, '/', j->name); /* bounded */
-    HASH_ADD_KEYPTR(hh_name, s->jobs_by_name, j->key_name, strlen(j->key_name), j);
+    HASH_ADD_KEYPTR(hh_name, s->jobs_by_name, j->ns_name, strlen(j->ns_name), j);
     *vec_push(&s->by_id) = j;
     *vec_push(&s->ids) = j->id.v;
 }
@@ -264,34 +263,40 @@ static bool name_is_taken(const struct state *s, const char *ns, const char *nam
     return j != NULL;
 }
 
-static void give_name(const struct state *s, struct job *j, const struct spec *spec)
+/* A name that is free in the namespace. */
+static void find_name(const struct state *s, const struct spec *spec, struct job_id id,
+                      char name[JOB_NAME_MAX + 1])
 {
     char suffix[5];
     uint32_t round = 0;
 
     do {
         assert(round < NAME_ROUNDS_MAX); /* a million names for one base would be needed */
-        job_name_suffix(suffix, j->id, round++);
-        (void)str_join(j->name, sizeof(j->name), spec->name, '-', suffix); /* checked length */
-    } while (name_is_taken(s, j->ns, j->name));
+        job_name_suffix(suffix, id, round++);
+        (void)str_join(name, JOB_NAME_MAX + 1, spec->name, '-', suffix); /* checked length */
+    } while (name_is_taken(s, spec->ns, name));
 }
 
 static struct job *job_from(struct state *s, const struct ev_submit *ev)
 {
     const struct spec *spec = ev->spec;
-    struct job *j = xcalloc(1, sizeof(*j));
     uint64_t floor = (uint64_t)(s->now / USEC_PER_MSEC) << 12;
+    char name[JOB_NAME_MAX + 1];
+    struct job_id id = {s->meta.last_id.v + 1 > floor ? s->meta.last_id.v + 1 : floor};
+    struct job *j;
 
-    j->id.v = s->meta.last_id.v + 1 > floor ? s->meta.last_id.v + 1 : floor;
-    orphans_new_id(s, j->id);
-    s->meta.last_id = j->id;
-    (void)str_copy(j->ns, sizeof(j->ns), spec->ns);
-    give_name(s, j, spec);
-    (void)str_copy(j->tenant, sizeof(j->tenant), spec->tenant);
+    orphans_new_id(s, id);
+    s->meta.last_id = id;
+    find_name(s, spec, id, name);
+    j = job_create(&(struct job_texts){.name = name,
+                                       .ns = spec->ns,
+                                       .tenant = spec->tenant,
+                                       .user = ev->caller.user,
+                                       .priority_class = spec->priority_class,
+                                       .submit_key = spec->submit_key});
+    j->id = id;
     j->tenant_ix = settings_tenant(s->settings, spec->tenant);
-    (void)str_copy(j->user, sizeof(j->user), ev->caller.user);
     j->uid = ev->caller.uid;
-    (void)str_copy(j->priority_class, sizeof(j->priority_class), spec->priority_class);
     j->priority = spec->priority;
     j->submitted_at = j->queued_at = j->state_since = s->now;
     j->max_runtime_us = spec->max_runtime_us;
@@ -299,19 +304,10 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->start_timeout_us = spec->start_timeout_us;
     j->grace_us = spec->checkpoint_grace_us;
     j->max_restarts = spec->max_restarts;
-    if (spec->submit_key)
-        j->submit_key = xstrdup(spec->submit_key);
     memcpy(j->digest, ev->digest, sizeof(j->digest));
     j->state = JOB_PENDING;
     job_set_reason(j, "NotEvaluated", "");
-    j->exit_code = -1;
-    j->timer_ix = SIZE_MAX;
     j->is_resumed = true;
-    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
-        j->excluded[i] = IX_NONE;
-    memset(j->models, MODELS_MAX, sizeof(j->models));
-    for (int r = 0; r < JOB_ROLES_MAX; r++)
-        j->fixed_cpu_milli[r] = j->fixed_memory_bytes[r] = -1;
     j->demand = demand_of(&s->cluster, &s->demands, spec);
     return j;
 }

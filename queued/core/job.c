@@ -10,12 +10,48 @@
 #include "util/mem.h"
 #include "util/str.h"
 
+/* Copy text to *at and move it on. */
+static const char *lay(char **at, const char *text)
+{
+    const char *laid = *at;
+
+    *at = stpcpy(*at, text) + 1;
+    return laid;
+}
+
+struct job *job_create(const struct job_texts *t)
+{
+    size_t ns_len = strlen(t->ns), name_len = strlen(t->name);
+    size_t size = ns_len + 1 + ns_len + 1 + name_len + 1 + strlen(t->tenant) + 1 + strlen(t->user) +
+                  1 + strlen(t->priority_class) + 1 +
+                  (t->submit_key ? strlen(t->submit_key) + 1 : 0);
+    struct job *j = xmalloc(sizeof(*j) + size);
+    char *at = (char *)(j + 1);
+
+    *j = (struct job){.exit_code = -1, .timer_ix = SIZE_MAX};
+    j->ns = lay(&at, t->ns);
+    j->ns_name = lay(&at, t->ns);
+    at[-1] = '/';
+    j->name = lay(&at, t->name);
+    j->tenant = lay(&at, t->tenant);
+    j->user = lay(&at, t->user);
+    j->priority_class = lay(&at, t->priority_class);
+    if (t->submit_key)
+        j->submit_key = lay(&at, t->submit_key);
+    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
+        j->excluded[i] = IX_NONE;
+    for (int r = 0; r < JOB_ROLES_MAX; r++) {
+        j->fixed_cpu_milli[r] = j->fixed_memory_bytes[r] = -1;
+        j->models[r] = MODELS_MAX;
+    }
+    return j;
+}
+
 void job_destroy(struct job *j)
 {
     if (!j)
         return;
     free(j->reason.text);
-    free(j->submit_key);
     free(j->members);
     free(j);
 }

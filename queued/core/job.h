@@ -46,22 +46,29 @@ struct job_reason {
     char *text;    /* one sentence with numbers, at most REASON_TEXT_MAX; owned, NULL none */
 };
 
+/* The texts of a job that never change. */
+struct job_texts {
+    const char *name; /* with its suffix */
+    const char *ns;
+    const char *tenant;
+    const char *user;
+    const char *priority_class;
+    const char *submit_key; /* NULL none */
+};
+
 struct job {
-    /* fixed at submission */
+    /* fixed at submission; the texts lie behind the job in its own memory */
     struct job_id id;
-    char name[JOB_NAME_MAX + 1];
-    char ns[LABEL_MAX + 1];
-    char tenant[TENANT_PATH_MAX + 1];
-    uint32_t tenant_ix; /* IX_NONE: no longer in the configuration */
-    char user[USER_NAME_MAX + 1];
-    uint32_t uid; /* of the submitter */
-    char priority_class[CLASS_NAME_MAX + 1];
+    const char *name, *ns, *tenant, *user, *priority_class;
+    const char *submit_key; /* NULL none */
+    const char *ns_name;    /* "ns/name" */
+    uint32_t tenant_ix;     /* IX_NONE: no longer in the configuration */
+    uint32_t uid;           /* of the submitter */
     int32_t priority;
     usec_t submitted_at;
     usec_t max_runtime_us, max_queue_us, start_timeout_us, grace_us;
     uint32_t max_restarts;
     struct demand *demand; /* interned in the state; shared */
-    char *submit_key;      /* owned; NULL none */
     uint8_t digest[32];    /* of the spec (spec_feed), SHA-256 */
 
     /* moves */
@@ -99,11 +106,13 @@ struct job {
     struct job *prev, *next;             /* in the bucket, by age */
     size_t timer_ix;                     /* position in state->timers, SIZE_MAX: none */
     usec_t timer_at;
-    uint64_t saved_turn;                             /* turn in which SAVE was asked for */
-    UT_hash_handle hh_name;                          /* by ns/name */
-    char key_name[LABEL_MAX + 1 + JOB_NAME_MAX + 1]; /* "ns/name" */
+    uint64_t saved_turn;    /* turn in which SAVE was asked for */
+    UT_hash_handle hh_name; /* by ns/name */
 };
 
+/* A job with these texts, which are copied, that has not been anywhere yet: no members, no exit
+ * code, no timer, no excluded hosts, nothing fixed; all else is 0. */
+struct job *job_create(const struct job_texts *texts);
 /* Free a job that no table knows any more. NULL is none. */
 void job_destroy(struct job *j);
 /* Say why it is where it is; a text that is too long is cut. text: "" none. */

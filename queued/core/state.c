@@ -226,10 +226,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
                            job_id_format(id, job->id));
     job->demand = demand_of(&s->cluster, &s->demands, spec);
     job->tenant_ix = settings_tenant(s->settings, job->tenant);
-    job->timer_ix = SIZE_MAX;
     job->is_resumed = false;
-    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
-        job->excluded[i] = IX_NONE;
     if (job->id.v > s->meta.last_id.v)
         s->meta.last_id = job->id;
     intake_add_job(s, job);

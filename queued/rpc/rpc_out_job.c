@@ -186,7 +186,7 @@ static void fill_names(struct arena *a, const struct job *j, Queued__V1__Job *m)
     m->state = rpc_text(job_state_name(j->state));
     m->outcome = j->outcome ? rpc_text(job_state_name(j->outcome)) : NULL;
     m->priority_class = rpc_text(j->priority_class);
-    m->submit_key = j->submit_key;
+    m->submit_key = j->submit_key ? rpc_text(j->submit_key) : NULL;
 }
 
 Queued__V1__Job *rpc_message_job(struct arena *a, const struct rpc_job_view *v)

@@ -115,7 +115,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     r->priority_class = store_text(j->priority_class);
     PACK(r, priority, j->priority);
     PACK(r, max_restarts, j->max_restarts);
-    r->submit_key = j->submit_key;
+    r->submit_key = (char *)(uintptr_t)j->submit_key; /* packing does not write to it */
     r->has_digest = 1;
     r->digest.data = (uint8_t *)(uintptr_t)j->digest; /* packing does not write to it */
     r->digest.len = sizeof(j->digest);
@@ -138,35 +138,40 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
 
 /* ---- from the record */
 
-static int take_names(struct job *j, const job_record *r, struct err *err)
+/* A job with the texts of its record. */
+static int make_job_of(const job_record *r, struct job **ret, struct err *err)
 {
-    char code[sizeof(j->reason.code)], text[REASON_TEXT_MAX + 1], key[SUBMIT_KEY_MAX + 1];
+    char name[JOB_NAME_MAX + 1], ns[LABEL_MAX + 1], tenant[TENANT_PATH_MAX + 1];
+    char user[USER_NAME_MAX + 1], class[CLASS_NAME_MAX + 1], key[SUBMIT_KEY_MAX + 1];
+    char code[sizeof((*ret)->reason.code)], text[REASON_TEXT_MAX + 1];
     const struct {
         char *dst;
         size_t size;
         const char *src;
         const char *what;
     } rows[] = {
-        {j->name, sizeof(j->name), r->name, "name"},
-        {j->ns, sizeof(j->ns), r->namespace_, "namespace"},
-        {j->tenant, sizeof(j->tenant), r->tenant, "tenant"},
-        {j->user, sizeof(j->user), r->user, "user"},
-        {j->priority_class, sizeof(j->priority_class), r->priority_class, "priority class"},
+        {name, sizeof(name), r->name, "name"},
+        {ns, sizeof(ns), r->namespace_, "namespace"},
+        {tenant, sizeof(tenant), r->tenant, "tenant"},
+        {user, sizeof(user), r->user, "user"},
+        {class, sizeof(class), r->priority_class, "priority class"},
+        {key, sizeof(key), r->submit_key, "submit key"},
         {code, sizeof(code), r->reason_code, "reason"},
         {text, sizeof(text), r->reason_text, "reason text"},
-        {key, sizeof(key), r->submit_key, "submit key"},
     };
+    struct job_texts texts = {name, ns, tenant, user, class, NULL};
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (store_take_text(rows[i].dst, rows[i].size, rows[i].src, rows[i].what, err) < 0)
             return -1;
-    job_set_reason(j, code, text);
-    j->submit_key = *key ? xstrdup(key) : NULL;
-    if (!*j->name || !*j->ns || !*j->tenant)
+    if (!*name || !*ns || !*tenant)
         return err_set(err, ERR_INVALID, "job without name, namespace or tenant");
-    if (r->digest.len != sizeof(j->digest))
+    if (r->digest.len != sizeof((*ret)->digest))
         return err_set(err, ERR_INVALID, "digest of %zu bytes", r->digest.len);
-    memcpy(j->digest, r->digest.data, sizeof(j->digest));
+    texts.submit_key = *key ? key : NULL;
+    *ret = job_create(&texts);
+    job_set_reason(*ret, code, text);
+    memcpy((*ret)->digest, r->digest.data, sizeof((*ret)->digest));
     return 0;
 }
 
@@ -219,10 +224,6 @@ static int take_roles(struct job *j, const job_record *r, const struct settings 
 
     if (r->n_roles > JOB_ROLES_MAX)
         return err_set(err, ERR_INVALID, "%zu roles", r->n_roles);
-    for (size_t i = 0; i < JOB_ROLES_MAX; i++) {
-        j->fixed_cpu_milli[i] = j->fixed_memory_bytes[i] = -1;
-        j->models[i] = MODELS_MAX;
-    }
     for (size_t i = 0; i < r->n_roles; i++) {
         const Queued__Record__JobRoleRecord *role = r->roles[i];
 
@@ -293,24 +294,22 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
     ProtobufCMessage *m =
         store_unpack(STORE_JOBS, key, value, &queued__record__job_record__descriptor, err);
     const job_record *r = (const job_record *)m;
-    struct job *j;
+    struct job *j = NULL;
     uint32_t pods = 0;
     int rc = -1;
 
     if (!m)
         return -1;
-    j = xcalloc(1, sizeof(*j));
     if (key.len != 8 || store_key_number(key, 0, 8) == 0) {
         (void)err_set(err, ERR_INVALID, "a key of %zu bytes is no job id", key.len);
         goto out;
     }
+    if (make_job_of(r, &j, err) < 0)
+        goto out;
     j->id.v = store_key_number(key, 0, 8);
-    j->tenant_ix = settings_tenant(s->settings, r->tenant ? r->tenant : "");
-    for (size_t i = 0; i < JOB_EXCLUDED_MAX; i++)
-        j->excluded[i] = IX_NONE;
+    j->tenant_ix = settings_tenant(s->settings, j->tenant);
     take_times(j, r);
-    if (take_names(j, r, err) < 0 || take_state(j, r, err) < 0 ||
-        take_roles(j, r, s->settings, &pods, err) < 0 ||
+    if (take_state(j, r, err) < 0 || take_roles(j, r, s->settings, &pods, err) < 0 ||
         take_members(j, r, pods, &s->cluster, err) < 0 ||
         take_ended(j, r->member_succeeded, r->n_member_succeeded, MEMBER_SUCCEEDED, err) < 0 ||
         take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0)

@@ -109,15 +109,17 @@ static struct job_id job_id(const struct big_site *b, uint32_t n)
 static struct job *make_job(const struct big_site *b, uint32_t n, const struct spec *spec)
 {
     const struct settings *settings = &b->config->settings;
-    struct job *j = xcalloc(1, sizeof(*j));
+    char name[JOB_NAME_MAX + 1];
+    struct job *j;
 
+    (void)snprintf(name, sizeof(name), "%s-%04x", spec->name, n & 0xffff);
+    j = job_create(&(struct job_texts){.name = name,
+                                       .ns = spec->ns,
+                                       .tenant = spec->tenant,
+                                       .user = "alice",
+                                       .priority_class = spec->priority_class});
     j->id = job_id(b, n);
-    (void)snprintf(j->name, sizeof(j->name), "%s-%04x", spec->name, n & 0xffff);
-    (void)str_copy(j->ns, sizeof(j->ns), spec->ns);
-    (void)str_copy(j->tenant, sizeof(j->tenant), spec->tenant);
     j->tenant_ix = settings_tenant(settings, j->tenant);
-    (void)str_copy(j->user, sizeof(j->user), "alice");
-    (void)str_copy(j->priority_class, sizeof(j->priority_class), spec->priority_class);
     j->priority = spec->priority;
     j->submitted_at = j->queued_at = j->attempt_at = b->first_s * USEC_PER_SEC + n;
     j->state_since = j->running_at = j->attempt_at;
@@ -126,15 +128,7 @@ static struct job *make_job(const struct big_site *b, uint32_t n, const struct s
     j->grace_us = spec->checkpoint_grace_us;
     j->state = JOB_RUNNING;
     j->attempt = 1;
-    j->exit_code = -1;
     j->has_service = j->has_pods = true;
-    j->timer_ix = SIZE_MAX;
-    for (uint32_t i = 0; i < JOB_EXCLUDED_MAX; i++)
-        j->excluded[i] = IX_NONE;
-    for (uint32_t i = 0; i < JOB_ROLES_MAX; i++) {
-        j->fixed_cpu_milli[i] = j->fixed_memory_bytes[i] = -1;
-        j->models[i] = MODELS_MAX;
-    }
     j->models[0] = (uint8_t)settings_model(settings, "H100");
     j->charged_gpus = BIG_GANG_HOSTS * BIG_WORKERS;
     add_members(b, j, n);

@@ -193,16 +193,19 @@ struct spec *store_fixture_full_spec(void)
 
 static struct job *base_job(const struct store_fixture *f, uint32_t n, const struct spec *spec)
 {
-    struct job *j = xcalloc(1, sizeof(*j));
+    char name[JOB_NAME_MAX + 1];
+    struct job *j;
 
+    (void)snprintf(name, sizeof(name), "%s-%04x", spec->name, n & 0xffff);
+    j = job_create(&(struct job_texts){.name = name,
+                                       .ns = spec->ns,
+                                       .tenant = spec->tenant,
+                                       .user = "alice",
+                                       .priority_class = spec->priority_class,
+                                       .submit_key = spec->submit_key});
     j->id = store_fixture_id(n);
-    (void)snprintf(j->name, sizeof(j->name), "%s-%04x", spec->name, n & 0xffff);
-    (void)str_copy(j->ns, sizeof(j->ns), spec->ns);
-    (void)str_copy(j->tenant, sizeof(j->tenant), spec->tenant);
     j->tenant_ix = settings_tenant(&f->settings, j->tenant);
-    (void)str_copy(j->user, sizeof(j->user), "alice");
     j->uid = 1000;
-    (void)str_copy(j->priority_class, sizeof(j->priority_class), spec->priority_class);
     j->priority = spec->priority;
     j->submitted_at = j->queued_at = j->state_since = FIXTURE_EPOCH + n * USEC_PER_SEC;
     j->max_runtime_us = spec->max_runtime_us;
@@ -210,18 +213,9 @@ static struct job *base_job(const struct store_fixture *f, uint32_t n, const str
     j->start_timeout_us = spec->start_timeout_us;
     j->grace_us = spec->checkpoint_grace_us;
     j->max_restarts = spec->max_restarts;
-    j->submit_key = xstrdup(spec->submit_key);
     for (size_t i = 0; i < sizeof(j->digest); i++)
         j->digest[i] = (uint8_t)(n * 31 + i * 7);
     j->state = JOB_PENDING;
-    j->exit_code = -1;
-    j->timer_ix = SIZE_MAX;
-    for (uint32_t i = 0; i < JOB_EXCLUDED_MAX; i++)
-        j->excluded[i] = IX_NONE;
-    for (uint32_t i = 0; i < JOB_ROLES_MAX; i++) {
-        j->fixed_cpu_milli[i] = j->fixed_memory_bytes[i] = -1;
-        j->models[i] = MODELS_MAX;
-    }
     return j;
 }
 
