@@ -17,7 +17,7 @@
 
 enum { PAGE_ITEMS = 500, DENIED_QUICK_MAX = 4 };
 /* More facts than this that nobody has taken yet: the next page waits. */
-enum { FACTS_BEHIND_MAX = 4 * PAGE_ITEMS };
+enum { FACTS_BEHIND_MAX = 40 * PAGE_ITEMS };
 enum { SERVER_ERRORS_MAX = 5 }; /* of a watch, in a row: then all is listed again */
 #define SHORT_WATCH_US USEC_PER_SEC
 #define HEALTHY_US     (120 * USEC_PER_SEC)
