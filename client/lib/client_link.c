@@ -113,6 +113,7 @@ bool link_send(struct link *l, uint16_t method, const ProtobufCMessage *request)
         rc = zmq_send(l->socket, frame, len, ZMQ_DONTWAIT);
     while (rc < 0 && errno == EINTR);
     free(frame);
+    l->is_up = l->is_up || rc >= 0; /* what was taken had a connection: nothing has come back */
     return rc >= 0;
 }
 

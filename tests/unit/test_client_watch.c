@@ -39,8 +39,9 @@ static void stream_and_die(struct fake_daemon *f, const struct fake_seen *s, siz
         send_events(f, s->id, 11, 14);
         (void)usleep(100000); /* let them arrive before the end */
         fake_daemon_restart(f);
-    } else if (memcmp(s->id, f->seen[n - 1].id, FAKE_ID_BYTES) != 0) {
-        send_events(f, s->id, s->after_seq - 1, s->after_seq + 2); /* two of them are old */
+    } else if (memcmp(s->id, f->seen[0].id, FAKE_ID_BYTES) != 0 && s->after_seq > 0) {
+        /* each time that it is opened again: a slow answer makes the client ask once more */
+        send_events(f, s->id, s->after_seq - 1, 16); /* two of them are old */
     }
 }
 
@@ -84,8 +85,8 @@ static void stream_by_credit(struct fake_daemon *f, const struct fake_seen *s, s
 {
     uint64_t first = 1;
 
-    for (size_t i = 0; i < n; i++)
-        first += f->seen[i].credit;
+    for (size_t i = 0; i < n; i++) /* a stream that is opened again begins again */
+        first = memcmp(s->id, f->seen[i].id, FAKE_ID_BYTES) == 0 ? first + f->seen[i].credit : 1;
     send_events(f, s->id, first, first + s->credit - 1);
 }
 
