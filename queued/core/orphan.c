@@ -59,7 +59,7 @@ static void tell(const struct state *s, const struct pod_fact *pod, bool is_held
 
     if (HASH_COUNT(s->orphans) > ORPHANS_TOLD_MAX)
         return;
-    p = xcalloc(1, sizeof(*p));
+    p = arena_alloc(&fx->arena, sizeof(*p));
     memcpy(p->ns, pod->ns, sizeof(p->ns));
     memcpy(p->name, pod->name, sizeof(p->name));
     memcpy(p->uid, pod->uid, sizeof(p->uid));
