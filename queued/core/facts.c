@@ -284,6 +284,7 @@ void facts_synced(struct state *s, const char *cluster_uid, struct effects *fx)
     }
     s->is_synced = true;
     s->is_quiet = false;
+    orphans_synced(s);
     for (size_t i = 0; i < s->active.n; i++)
         watch_unlisted(s, s->active.v[i]);
     for (size_t i = s->active.n; i-- > 0;)

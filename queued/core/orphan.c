@@ -9,12 +9,36 @@
 
 enum { ORPHAN_KEY = LABEL_MAX + 1 + NODE_NAME_MAX + 1, ORPHANS_TOLD_MAX = 100 };
 
+/* Remembered in the meta record, which goes with every commit and so with the first new id. */
+static void remember_foreign(struct state *s, struct job_id id)
+{
+    struct store_meta *m = &s->meta;
+
+    if (!m->foreign_from.v || id.v < m->foreign_from.v)
+        m->foreign_from = id;
+    if (id.v > m->foreign_to.v)
+        m->foreign_to = id;
+}
+
 void orphans_new_id(struct state *s, struct job_id id)
 {
+    uint64_t last = s->meta.last_id.v;
+
     if (s->first_id.v)
         return;
-    s->last_before = s->meta.last_id;
+    s->last_before.v = last;
     s->first_id = id;
+    if (s->is_synced || id.v == last + 1)
+        return;
+    /* no pod was seen yet, and the next process will not know what this one skipped */
+    remember_foreign(s, (struct job_id){last + 1});
+    remember_foreign(s, (struct job_id){id.v - 1});
+}
+
+void orphans_synced(struct state *s)
+{
+    if (!s->n_held_orphans)
+        s->meta.foreign_from = s->meta.foreign_to = (struct job_id){0};
 }
 
 /* Ids between the last one that was stored at the start and the first one given since are those of
@@ -28,17 +52,6 @@ static bool is_foreign_id(const struct state *s, struct job_id id)
     if (!s->first_id.v)
         return id.v > m->last_id.v;
     return id.v > s->last_before.v && id.v < s->first_id.v;
-}
-
-/* Remembered in the meta record, which goes with every commit and so with the first new id. */
-static void remember_foreign(struct state *s, struct job_id id)
-{
-    struct store_meta *m = &s->meta;
-
-    if (!m->foreign_from.v || id.v < m->foreign_from.v)
-        m->foreign_from = id;
-    if (id.v > m->foreign_to.v)
-        m->foreign_to = id;
 }
 
 static struct orphan *find(const struct state *s, const char *ns, const char *name)
@@ -92,8 +105,8 @@ static void forget(struct state *s, struct orphan *o)
 {
     HASH_DELETE(hh, s->orphans, o);
     s->n_held_orphans -= o->is_held;
-    if (o->is_held && !s->n_held_orphans && s->is_synced) /* the last of them: no riddle is left */
-        s->meta.foreign_from = s->meta.foreign_to = (struct job_id){0};
+    if (o->is_held && s->is_synced)
+        orphans_synced(s); /* the last of them: no riddle is left */
     free(o->key);
     free(o);
 }

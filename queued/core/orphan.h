@@ -17,6 +17,8 @@ void orphan_seen(struct state *s, const struct pod_fact *pod, struct effects *fx
 void orphan_gone(struct state *s, const char *ns, const char *name);
 /* Orphans that are old enough are deleted, unless something holds that up. */
 void orphans_check(struct state *s, struct effects *fx);
+/* The lists are complete: without such a pod in them no id is a riddle. */
+void orphans_synced(struct state *s);
 /* Call before an id is given to a new job. */
 void orphans_new_id(struct state *s, struct job_id id);
 

@@ -128,6 +128,45 @@ static void foreign_ids_are_remembered_over_a_restart(void **state)
     assert_int_equal(c->state->meta.foreign_to.v, LAST_STORED - 10);
 }
 
+/* A start of the core that knows only what the store kept of the one before; no lists yet. */
+static void restart(struct core *c)
+{
+    struct store_meta meta = c->state->meta;
+
+    effects_clear(&c->fx);
+    state_destroy(c->state);
+    c->state = state_create(&c->settings);
+    c->state->meta = meta;
+}
+
+/* Jobs may be taken, and the daemon end, before a list has shown a pod of the lost jobs. */
+static void ids_that_were_skipped_before_the_lists_are_remembered_over_a_restart(void **state)
+{
+    struct core *c = *state;
+
+    restart(c);
+    (void)core_submit(c, site_spec("job", 2, 8));
+    restart(c);
+    see(c, LAST_STORED + 1);
+    core_up(c);
+    assert_int_equal(core_count(c, EFFECT_ORPHAN_HELD), 1);
+    assert_int_equal(deletes_after(c, 700), 0);
+    gone(c, LAST_STORED + 1);
+    assert_int_equal(c->state->meta.foreign_to.v, 0);
+}
+
+static void ids_that_were_skipped_are_no_riddle_when_the_lists_show_none(void **state)
+{
+    struct core *c = *state;
+
+    restart(c);
+    (void)core_submit(c, site_spec("job", 2, 8));
+    assert_int_equal(c->state->meta.foreign_from.v, LAST_STORED + 1);
+    core_up(c);
+    assert_int_equal(c->state->meta.foreign_from.v, 0);
+    assert_int_equal(c->state->meta.foreign_to.v, 0);
+}
+
 static void ids_that_this_process_gave_are_no_riddle(void **state)
 {
     struct core *c = *state;
@@ -160,6 +199,8 @@ int main(void)
         WITH(nothing_is_deleted_while_an_id_is_there_that_was_never_given),
         WITH(new_jobs_do_not_make_foreign_ids_known),
         WITH(foreign_ids_are_remembered_over_a_restart),
+        WITH(ids_that_were_skipped_before_the_lists_are_remembered_over_a_restart),
+        WITH(ids_that_were_skipped_are_no_riddle_when_the_lists_show_none),
         WITH(ids_that_this_process_gave_are_no_riddle),
         WITH(pods_of_another_cluster_than_the_stores_are_left_alone),
     };
