@@ -77,6 +77,7 @@ struct kube_easy *kube_easy_create(const struct kube_config *c,
     assert(e); /* curl_global_init() went well: only memory could lack */
     s->easy = e;
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L); /* else the end of a request waits for its DNS */
     curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
     curl_easy_setopt(e, CURLOPT_USERAGENT, "queued/" QUEUED_VERSION);
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kube_blackhole.c - a network that swallows everything, and a server that is alive and
- * silent.
+ * silent; name servers that do not answer.
  *
  * The network is one of our own, which goes down and comes back; that needs the right to make one.
  * kube_world.h has the stand-in and the adapter against it.
@@ -9,13 +9,16 @@
 
 #include <dirent.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 enum { DEAD_PEER_S = 60 }; /* at most; about 35 s are expected */
+enum { DEAD_NAMES_S = 3 };
 
 static void cordon(struct world *w, const char *node, bool on)
 {
@@ -74,6 +77,61 @@ static void every_connection_notices_a_dead_peer_in_half_a_minute(void **state)
     (void)closedir(fds);
     assert_in_range(n, 2, 8); /* two watches at least */
     world_destroy(w);
+}
+
+/* ---- dead name servers: the library's own question, in a thread that nobody can end */
+
+static atomic_uint n_asked;
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **ret)
+{
+    (void)name;
+    (void)service;
+    (void)hints;
+    (void)ret;
+    (void)atomic_fetch_add(&n_asked, 1);
+    (void)sleep(DEAD_NAMES_S);
+    return EAI_AGAIN;
+}
+
+static void on_unanswered(void *ctx, const struct http_answer *a)
+{
+    assert_int_equal(a->status, 0);
+    *(bool *)ctx = true;
+}
+
+static void the_end_of_a_request_does_not_wait_for_name_servers(void **state)
+{
+    struct kube_config config = {.server = xstrdup("http://api.example")};
+    struct kube_http *h = NULL;
+    bool is_done = false, is_late = false;
+    struct http_order order = {.kind = HTTP_READ,
+                               .method = "GET",
+                               .path = "/",
+                               .timeout_us = 200 * USEC_PER_MSEC,
+                               .done = on_unanswered,
+                               .ctx = &is_done};
+    usec_t begun = http_now();
+    struct http_request *dropped;
+
+    (void)state;
+    assert_int_equal(http_create(&h, &config, NULL), 0);
+    (void)http_send(h, &order);
+    order.timeout_us = 0;
+    order.ctx = &is_late;
+    dropped = http_send(h, &order);
+    while (!is_done || atomic_load(&n_asked) < 2) {
+        struct pollfd p = {.fd = http_fd(h), .events = POLLIN};
+
+        (void)poll(&p, 1, 20);
+        http_ready(h);
+    }
+    assert_false(is_late);
+    http_drop(h, dropped);
+    assert_true(http_now() - begun < (DEAD_NAMES_S - 1) * USEC_PER_SEC);
+    http_destroy(h);
+    kube_config_fini(&config);
 }
 
 /* ---- a dead network */
@@ -138,6 +196,7 @@ static void a_server_that_is_stopped_is_asked_again_after_the_guard(void **state
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_end_of_a_request_does_not_wait_for_name_servers),
         cmocka_unit_test(every_connection_notices_a_dead_peer_in_half_a_minute),
         cmocka_unit_test(a_server_that_is_stopped_is_asked_again_after_the_guard),
         /* the last one: the process stays in that network */
