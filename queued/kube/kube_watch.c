@@ -39,10 +39,11 @@ struct kube_watch {
     uint64_t lists;
     usec_t listed_at;
     struct api_backoff backoff;
-    unsigned n_denied;           /* answers 403 in a row */
-    bool is_refused_proto;       /* the server has no protobuf: JSON from now on */
-    bool is_proto;               /* of the answer that comes now or came last */
-    bool is_told, is_told_proto; /* what the log says of the watch */
+    struct api_backoff page_backoff; /* of the page that is asked for */
+    unsigned n_denied;               /* answers 403 in a row */
+    bool is_refused_proto;           /* the server has no protobuf: JSON from now on */
+    bool is_proto;                   /* of the answer that comes now or came last */
+    bool is_told, is_told_proto;     /* what the log says of the watch */
     /* the page that comes, in protobuf */
     struct proto_list page;
     struct json_sink sink;
@@ -177,6 +178,7 @@ static void take_page(struct kube_watch *w, const struct http_answer *a)
         return;
     }
     memcpy(w->rv, page.rv, sizeof(w->rv));
+    w->page_backoff.n = 0;
     free(w->continued);
     w->continued = page.next;
     if (w->continued)
@@ -189,18 +191,25 @@ static void on_list(void *ctx, const struct http_answer *a)
 {
     struct kube_watch *w = ctx;
     struct api_status s;
+    enum api_verdict verdict;
 
     w->req = NULL;
     if (w->page_err.code) {
         list_bad(w, &w->page_err);
         return;
     }
-    if (api_classify(a, &s) == API_OK) {
+    verdict = api_classify(a, &s);
+    if (verdict == API_OK) {
         take_page(w, a);
         return;
     }
     if (fall_back(w, &s, STEP_LIST))
         return;
+    if (w->continued && verdict == API_RETRY && a->status) {
+        /* the server is busy: to begin with the first page again would keep it so */
+        w->due = http_now() + api_backoff_next(&w->page_backoff, s.retry_after_us, w->pace);
+        return;
+    }
     if (w->continued && is_expired(&s) && !w->is_unpaged) {
         w->is_unpaged = true;
         plan(w, STEP_LIST, http_now());

@@ -68,6 +68,22 @@ static void a_list_that_breaks_off_is_made_again(void **state)
     world_destroy(w);
 }
 
+static void a_page_that_a_busy_server_refuses_is_asked_for_again_alone(void **state)
+{
+    static const char *const options[] = {"--make-nodes", "1200", NULL};
+    struct world *w = world_create();
+
+    (void)state;
+    server_start(w, options);
+    faults(w, "[{\"action\":\"status\",\"verb\":\"list\",\"resource\":\"nodes\",\"code\":429,"
+              "\"text\":true,\"retryAfter\":1,\"nth\":2,\"count\":1}]");
+    adapter_start(w, NULL);
+    world_until(w, w->n_synced);
+    assert_int_equal(w->nodes_at_sync, 1200);
+    assert_int_equal(stat_of(w, "requests.list.nodes"), 4); /* three pages, one of them twice */
+    world_destroy(w);
+}
+
 /* ---- watches */
 
 static void cordon(struct world *w, const char *node, bool on)
@@ -243,6 +259,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(synced_comes_after_every_fact_of_both_lists),
         cmocka_unit_test(a_server_that_is_down_at_first_is_said_and_waited_for),
         cmocka_unit_test(a_list_that_breaks_off_is_made_again),
+        cmocka_unit_test(a_page_that_a_busy_server_refuses_is_asked_for_again_alone),
         cmocka_unit_test(news_arrive_after_any_trouble_of_a_watch),
         cmocka_unit_test(an_expired_version_leads_to_a_new_list),
         cmocka_unit_test(a_server_that_restarts_is_found_again),
