@@ -215,12 +215,24 @@ class Site:
             return "ran on"
         return "Running" if job["attempt"] <= 1 else "undone, Running again"
 
-    def differences(self):
-        end = time.monotonic() + 10
+    def after_the_end(self, out):
+        """A point that lies behind the end of the job may be hit at any time."""
+        if (self.revive() or self.gate.was_hit.is_set()) and not out.is_hit:
+            out.is_hit, out.text = True, "had ended"
+            self.daemon.wait_ready()
+
+    def differences(self, out):
+        end = time.monotonic() + 20
         while True:
-            snap = gather.snapshot(
-                self.api, self.daemon.queuectl, self.daemon.endpoint, self.daemon.stored
-            )
+            self.after_the_end(out)
+            try:
+                snap = gather.snapshot(
+                    self.api, self.daemon.queuectl, self.daemon.endpoint, self.daemon.stored
+                )
+            except procs.Trouble:
+                if self.daemon.process.poll() is None or time.monotonic() > end:
+                    raise
+                continue
             found = rules.check(snap)
             if not found or time.monotonic() > end:
                 return found
@@ -245,14 +257,12 @@ class Site:
         self.commits.set(number if what == "commit" else 0, side if what == "commit" else "before")
         submitting = self.submit(JOB % {"name": name, "pods": PODS, "gpus": life.gpus})
         self.follow(out, life, name)
-        if (self.revive() or self.gate.was_hit.is_set()) and not out.is_hit:
-            out.is_hit, out.text = True, "had ended"
-            self.daemon.wait_ready()
+        self.after_the_end(out)
         submitting.join(STUCK_S)
         seen = list(self.gate.seen)
         if what == "call" and len(seen) >= number:
             out.label = seen[number - 1].replace(name, "*")
-        out.differences = self.ahead + self.differences()
+        out.differences = self.ahead + self.differences(out)
         out.is_good = out.is_good and not out.differences
         self.numbers = (len(seen), self.commits.count())
         self.gate.set()
