@@ -107,6 +107,7 @@ struct job {
     size_t timer_ix;                     /* position in state->timers, SIZE_MAX: none */
     usec_t timer_at;
     uint64_t saved_turn;    /* turn in which SAVE was asked for */
+    uint64_t moved_turn;    /* turn in which GANG_START was asked for, as members moved */
     UT_hash_handle hh_name; /* by ns/name */
 };
 

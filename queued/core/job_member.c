@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/job_life.h"
+#include "core/place.h"
 #include "core/replace.h"
 #include "util/mem.h"
 
@@ -69,9 +70,8 @@ static bool is_node_trouble(const char *reason)
 
 static void exclude(struct job *j, uint32_t node_ix)
 {
-    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
-        if (j->excluded[i] == node_ix)
-            return;
+    if (place_excludes(j->excluded, node_ix))
+        return;
     memmove(&j->excluded[1], &j->excluded[0], sizeof(j->excluded) - sizeof(j->excluded[0]));
     j->excluded[0] = node_ix;
 }
@@ -172,7 +172,9 @@ static bool replace(struct state *s, struct job *j, struct member *m, const char
     (void)job_move(
         s, j, &(struct job_step){.event = JOB_EV_REPLACED, .code = "HostReplaced", .text = text},
         fx);
-    (void)effects_add(fx, EFFECT_GANG_START, j->id);
+    if (j->moved_turn != s->turn) /* one start tells of all that move in a turn */
+        (void)effects_add(fx, EFFECT_GANG_START, j->id);
+    j->moved_turn = s->turn;
     return true;
 }
 

@@ -42,10 +42,10 @@ struct unit {
 
 typedef VEC(struct unit) unit_list;
 
-static bool is_excluded(const struct place_wish *w, uint32_t node_ix)
+bool place_excludes(const uint32_t *excluded, uint32_t node_ix)
 {
-    for (int i = 0; w->excluded && i < JOB_EXCLUDED_MAX; i++)
-        if (w->excluded[i] == node_ix)
+    for (int i = 0; excluded && i < JOB_EXCLUDED_MAX; i++)
+        if (excluded[i] == node_ix)
             return true;
     return false;
 }
@@ -55,7 +55,7 @@ static void gather_node(struct paper *p, uint32_t node_ix)
     const struct node *n = p->c->nodes.v[node_ix];
     struct host *h;
 
-    if (!n->is_usable || is_excluded(p->wish, node_ix))
+    if (!n->is_usable || place_excludes(p->wish->excluded, node_ix))
         return;
     h = vec_push(&p->hosts);
     h->node_ix = node_ix;

@@ -26,6 +26,8 @@ struct place_wish {
     bool on_empty;            /* as if nothing were held on any node */
 };
 
+/* Is the node among JOB_EXCLUDED_MAX excluded ones? excluded NULL: none is. */
+bool place_excludes(const uint32_t *excluded, uint32_t node_ix);
 /* false: it does not fit; *ret untouched. */
 bool place_gang(const struct cluster *c, const struct place_wish *wish, struct place_result *ret);
 

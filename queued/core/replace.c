@@ -3,6 +3,7 @@
 #include "core/replace.h"
 
 #include "core/cluster.h"
+#include "core/place.h"
 
 /* How good a host is; compared in this order, more is better but for free_gpus. */
 struct merit {
@@ -18,14 +19,6 @@ static bool is_better(const struct merit *a, const struct merit *b)
     if (a->is_used != b->is_used)
         return a->is_used;
     return a->free_gpus < b->free_gpus;
-}
-
-static bool is_excluded(const struct job *j, uint32_t node_ix)
-{
-    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
-        if (j->excluded[i] == node_ix)
-            return true;
-    return false;
 }
 
 /* The node of the member nearest by rank that sits on another known host; else its own. */
@@ -75,7 +68,7 @@ static bool may_take(const struct job *j, const struct member *m, const struct n
     const struct demand_role *role = &j->demand->roles[m->role];
     struct resources asks, free_now;
 
-    if (!n->is_usable || n->ix == m->node_ix || is_excluded(j, n->ix))
+    if (!n->is_usable || n->ix == m->node_ix || place_excludes(j->excluded, n->ix))
         return false;
     if (j->models[m->role] != MODELS_MAX && n->model != j->models[m->role])
         return false;

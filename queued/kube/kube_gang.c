@@ -211,7 +211,7 @@ static void task_retarget(struct task *t, struct gang_pod *mine, const char *nod
         task_set(t, t->uid[0] ? TASK_BIND : TASK_CREATE, 0);
 }
 
-/* A start that is under way is asked for again: with other hosts, or just to hear of it. */
+/* A start that is under way is asked for again: with other hosts, or to hear of what was missed. */
 static void run_again(struct run *r, const struct gang *gang)
 {
     assert(r->gang.n_pods == gang->n_pods);
@@ -222,7 +222,7 @@ static void run_again(struct run *r, const struct gang *gang)
         struct task *t = &r->tasks[i];
 
         task_retarget(t, &r->gang.pods[i], gang->pods[i].node);
-        if (t->step == TASK_BOUND && !gang->pods[i].has_ended)
+        if (t->step == TASK_BOUND && !gang->pods[i].has_ended && !gang->pods[i].is_bound)
             task_tell_bound(t);
         r->is_refused |= t->step == TASK_REFUSED;
     }

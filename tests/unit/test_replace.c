@@ -167,6 +167,21 @@ static void a_member_that_was_seen_bound_is_not_moved(void **state)
     core_gone_all(c, j->id);
 }
 
+static void members_that_move_in_one_turn_are_told_of_by_one_start(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c, 2, NULL);
+    uint32_t before[2] = {j->members[0].node_ix, j->members[1].node_ix};
+
+    core_refuse(c, j, 0, REFUSAL_HOST);
+    core_refuse(c, j, 1, REFUSAL_HOST);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_not_equal(j->members[0].node_ix, before[0]);
+    assert_int_not_equal(j->members[1].node_ix, before[1]);
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
+    check(c);
+}
+
 #define WITH(f) cmocka_unit_test_setup_teardown(f, core_set_up, core_tear_down)
 
 int main(void)
@@ -179,6 +194,7 @@ int main(void)
         WITH(a_gang_on_one_required_host_is_undone),
         WITH(hosts_are_replaced_only_so_many_times),
         WITH(a_member_that_was_seen_bound_is_not_moved),
+        WITH(members_that_move_in_one_turn_are_told_of_by_one_start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
