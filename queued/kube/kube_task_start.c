@@ -50,7 +50,7 @@ static void bound(struct task *t)
 static enum refusal_kind create_refusal(const struct task *t, const struct api_status *s)
 {
     bool names_host = t->pod && t->run->gangs->is_direct && (s->code == 403 || s->code == 422) &&
-                      strstr(s->message, t->pod->node);
+                      strstr(without_object(s->message), t->pod->node);
 
     return names_host ? REFUSAL_HOST : api_refusal(s);
 }

@@ -196,6 +196,25 @@ static void a_quota_in_the_midst_of_a_direct_gang_undoes_what_runs(void **state)
     world_destroy(w);
 }
 
+/* The name of the pod in the refusal is no name of a host. */
+static void a_quota_is_no_refusal_of_a_host_whose_name_is_in_the_pods(void **state)
+{
+    struct world *w = world_with(true, false);
+    struct team *t = scored_team(81);
+
+    (void)state;
+    (void)str_copy(t->pods[3].node, sizeof(t->pods[3].node), "worker");
+    faults(w, "[{\"action\":\"status\",\"verb\":\"create\",\"resource\":\"pods\",\"name\":"
+              "\"train-0081-worker-3*\",\"code\":403,\"reason\":\"Forbidden\",\"message\":"
+              "\"pods \\\"train-0081-worker-3-1\\\" is forbidden: exceeded quota: gpu\"}]");
+    start(w, t);
+    world_until(w, w->is_refused[3]);
+    assert_int_equal(w->refusal, REFUSAL_TRY_LATER);
+    stop_and_wait(w, t);
+    team_destroy(t);
+    world_destroy(w);
+}
+
 /* The daemon was started anew with the other mode while a gang was between create and bind. */
 static void a_change_of_mode_finishes_gangs_of_the_other(void **state)
 {
@@ -398,6 +417,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_direct_gang_is_made_with_one_write_a_pod),
         cmocka_unit_test(every_fault_of_a_direct_start_ends_in_one_bound_pod_each),
         cmocka_unit_test(a_quota_in_the_midst_of_a_direct_gang_undoes_what_runs),
+        cmocka_unit_test(a_quota_is_no_refusal_of_a_host_whose_name_is_in_the_pods),
         cmocka_unit_test(a_change_of_mode_finishes_gangs_of_the_other),
         cmocka_unit_test(a_refused_binding_goes_to_the_host_that_the_core_names),
         cmocka_unit_test(a_direct_create_that_names_a_refused_host_goes_to_another),
