@@ -82,18 +82,13 @@ static void put_spec(struct writer *w, struct job_id id, const struct spec *spec
 static const struct submit_key *find_key(const struct state *s, const struct effect *f)
 {
     const struct job *j = state_job(s, f->job);
-    struct submit_key *k;
+    struct submit_key *k = NULL;
 
     if (f->u.key) {
         HASH_FIND_STR(s->keys, f->u.key, k);
         return k;
     }
-    if (j && j->submit_key)
-        return state_key(s, j->tenant, j->submit_key);
-    for (k = s->keys; k; k = k->hh.next) /* the job is gone, its key is kept a while */
-        if (k->job.v == f->job.v)
-            return k;
-    return NULL;
+    return j && j->submit_key ? state_key(s, j->tenant, j->submit_key) : NULL;
 }
 
 static void put_key(struct writer *w, const struct effect *f)
