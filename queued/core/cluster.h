@@ -63,6 +63,14 @@ void cluster_release(struct cluster *c, uint32_t node_ix, const struct resources
 void cluster_name(struct cluster *c, uint32_t node_ix);
 void cluster_unname(struct cluster *c, uint32_t node_ix);
 
+/* A copy of nodes, holds and counts to plan on: same node_ix and domain_ix, names and constraints
+ * shared; only cluster_hold() and cluster_release() may change it, and only nodes are looked up by
+ * index; live while no node of the original appears, changes or goes. */
+struct cluster *cluster_fork(const struct cluster *c);
+/* As if forked anew, memory reused. */
+void cluster_fork_copy(struct cluster *fork, const struct cluster *c);
+void cluster_fork_free(struct cluster *fork); /* NULL allowed */
+
 /* Count a foreign pod, or change what is counted; not bound, terminal or gone: count nothing. */
 void cluster_pod_seen(struct cluster *c, const struct pod_fact *pod);
 void cluster_pod_gone(struct cluster *c, const char *ns, const char *name, const char *uid);

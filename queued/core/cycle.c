@@ -123,7 +123,8 @@ static bool try_job(struct state *s, struct job *j, struct event *ev)
     list_choices(s, j->demand, &c);
     do {
         uint8_t models[JOB_ROLES_MAX];
-        struct place_wish wish = {.demand = j->demand, .models = models, .excluded = j->excluded};
+        struct place_wish wish = {
+            .within = IX_NONE, .demand = j->demand, .models = models, .excluded = j->excluded};
         bool placed;
 
         if (!combination(&c, j->demand, models) || !limits_admit(s, j, models))

@@ -14,9 +14,17 @@
 #include "core/cluster.h"
 
 struct place_result {
-    struct placement_member *members; /* demand->pods entries, owned by the caller (free) */
+    struct placement_member *members; /* one per pod, roles in order; owned by the caller (free) */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX];
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
+};
+
+enum place_rule {
+    PLACE_SCORE, /* contracts.md 7 */
+    /* plain rules of simulators, each role for itself; a required level holds, none is preferred */
+    PLACE_TOPO,    /* smallest level that holds it, best fit there, whole children first */
+    PLACE_BESTFIT, /* nodes by increasing free GPUs, then name */
+    PLACE_SPREAD,  /* by decreasing free GPUs, then name */
 };
 
 struct place_wish {
@@ -24,6 +32,14 @@ struct place_wish {
     const uint8_t *models;    /* per role: the model to use; MODELS_MAX for roles without GPUs */
     const uint32_t *excluded; /* node_ix, JOB_EXCLUDED_MAX entries; IX_NONE empty */
     bool on_empty;            /* as if nothing were held on any node */
+    const uint32_t *counts;   /* pods per role; NULL: the demand's replicas */
+    enum place_rule rule;
+    bool is_relaxed; /* the required level counts as preferred */
+    /* forks on which it must fit as well: what is free on a node is the least of all */
+    const struct cluster *const *beside;
+    uint32_t n_beside;
+    const uint64_t *closed; /* bits by node_ix: may not be used; NULL: none */
+    uint32_t within;        /* index of the domain to stay in; IX_NONE: anywhere. 0 is a domain! */
 };
 
 /* Is the node among JOB_EXCLUDED_MAX excluded ones? excluded NULL: none is. */

@@ -83,7 +83,8 @@ static void cost_hosts(const struct cluster *c, const struct demand *d, uint32_t
 static uint64_t best_cost(const struct state *s, const struct job *j)
 {
     struct demand *d = j->demand;
-    struct place_wish wish = {.demand = d, .models = j->models, .on_empty = true};
+    struct place_wish wish = {
+        .within = IX_NONE, .demand = d, .models = j->models, .on_empty = true};
     struct place_result r = {0};
     struct score empty;
     uint32_t *hosts;

@@ -211,7 +211,8 @@ static bool would_fit(const struct sim *s, const struct job *j)
 {
     const struct demand *d = j->demand;
     uint8_t models[JOB_ROLES_MAX];
-    struct place_wish wish = {.demand = d, .models = models, .excluded = j->excluded};
+    struct place_wish wish = {
+        .within = IX_NONE, .demand = d, .models = models, .excluded = j->excluded};
     struct place_result r;
 
     for (uint32_t m = 0; m < s->settings.n_models; m++) {

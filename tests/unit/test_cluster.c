@@ -327,6 +327,50 @@ static void a_share_is_that_of_the_smallest_node_less_five_percent(void **state)
     spec_destroy(s);
 }
 
+static void a_fork_moves_alone_and_is_used_again(void **state)
+{
+    struct fixture *f = *state;
+    struct node *n = add_h100(f, "n1", 8);
+    const struct topology *t = &f->cluster.topology;
+    struct cluster *fork;
+    uint32_t rack = n->domain[0];
+
+    cluster_hold(&f->cluster, n->ix, &one_gpu);
+    cluster_node_gone(&f->cluster, add_h100(f, "n0", 4)->name); /* a slot is free */
+    fork = cluster_fork(&f->cluster);
+    cluster_hold(fork, n->ix, &one_gpu);
+    cluster_release(fork, n->ix, &one_gpu);
+    cluster_release(fork, n->ix, &one_gpu);
+    assert_int_equal(node_free_gpus(cluster_node(fork, n->ix)), 8);
+    assert_int_equal(histogram_slots(fork->topology.all[SITE_H100], 8), 1);
+    assert_int_equal(histogram_slots(fork->topology.domains.v[rack]->by_model[SITE_H100], 8), 1);
+    assert_int_equal(node_free_gpus(n), 7); /* the original stands still */
+    assert_int_equal(histogram_slots(t->all[SITE_H100], 8), 0);
+    assert_int_equal(histogram_slots(t->domains.v[rack]->by_model[SITE_H100], 8), 0);
+    add_h100(f, "n2", 8);
+    cluster_fork_copy(fork, &f->cluster);
+    assert_int_equal(node_free_gpus(cluster_node(fork, n->ix)), 7);
+    assert_int_equal(histogram_slots(fork->topology.all[SITE_H100], 1), 15);
+    cluster_hold(fork, cluster_find(&f->cluster, "n2")->ix, &one_gpu);
+    assert_int_equal(histogram_slots(fork->topology.all[SITE_H100], 1), 14);
+    assert_int_equal(histogram_slots(t->all[SITE_H100], 1), 15);
+    cluster_fork_free(fork);
+}
+
+static void a_fork_keeps_nodes_that_only_pods_have_named(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t ix = cluster_node_named(&f->cluster, "ghost");
+    struct cluster *fork;
+
+    cluster_hold(&f->cluster, ix, &one_gpu);
+    fork = cluster_fork(&f->cluster);
+    cluster_release(fork, ix, &one_gpu);
+    assert_ptr_equal(cluster_find(&f->cluster, "ghost"), cluster_node(&f->cluster, ix));
+    assert_non_null(cluster_node(fork, ix));
+    cluster_fork_free(fork);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -348,6 +392,8 @@ int main(void)
         TEST(a_toleration_lets_a_role_onto_a_tainted_node),
         TEST(equal_wishes_are_one_demand),
         TEST(a_share_is_that_of_the_smallest_node_less_five_percent),
+        TEST(a_fork_moves_alone_and_is_used_again),
+        TEST(a_fork_keeps_nodes_that_only_pods_have_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct fixture {
     struct demand *demands;
     struct place_result result;
     uint32_t excluded[JOB_EXCLUDED_MAX];
+    struct place_wish wish; /* what place() adds to demand, models and excluded */
 };
 
 static int set_up(void **state)
@@ -29,6 +31,7 @@ static int set_up(void **state)
     cluster_init(&f->cluster, &f->settings);
     for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
         f->excluded[i] = IX_NONE;
+    f->wish.within = IX_NONE;
     *state = f;
     return 0;
 }
@@ -74,9 +77,12 @@ static bool place(struct fixture *f, struct spec *s)
 {
     struct demand *d = demand_of(&f->cluster, &f->demands, s);
     uint8_t models[JOB_ROLES_MAX];
-    struct place_wish wish = {.demand = d, .models = models, .excluded = f->excluded};
+    struct place_wish wish = f->wish;
     bool fits;
 
+    wish.demand = d;
+    wish.models = models;
+    wish.excluded = f->excluded;
     for (uint32_t i = 0; i < d->n_roles; i++)
         models[i] = d->roles[i].each.amount[RES_GPUS] ? SITE_H100 : MODELS_MAX;
     free(f->result.members);
@@ -249,7 +255,7 @@ static void a_gang_of_two_models_gets_each_role_its_own(void **state)
     struct demand *d;
     struct spec *s = wants(1, 8, "rack", NULL);
     uint8_t models[JOB_ROLES_MAX] = {SITE_H100, SITE_H200};
-    struct place_wish wish = {.models = models, .excluded = f->excluded};
+    struct place_wish wish = {.within = IX_NONE, .models = models, .excluded = f->excluded};
 
     site_role(s, "other", 1, 4);
     add(f, "n0", "b0", "r0");
@@ -268,6 +274,167 @@ static void an_unknown_level_fits_nowhere(void **state)
 
     add_eight(f);
     assert_false(place(f, wants(1, 1, "galaxy", NULL)));
+}
+
+/* The first n hosts, as "n0 n1". */
+static void assert_hosts(struct fixture *f, const char *hosts)
+{
+    char text[64] = "";
+
+    for (uint32_t i = 0; i < (strlen(hosts) + 1) / 3; i++)
+        (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? " " : "",
+                       host(f, i));
+    assert_string_equal(text, hosts);
+}
+
+static void counts_take_the_place_of_replicas(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t counts[JOB_ROLES_MAX] = {1, 2};
+    struct spec *s = wants(9, 8, NULL, NULL);
+
+    add_eight(f);
+    site_role(s, "second", 1, 4);
+    f->wish.counts = counts;
+    assert_true(place(f, s));
+    assert_hosts(f, "n0 n1 n1");
+    assert_int_equal(f->result.members[2].rank, 2);
+    f->wish.counts = (const uint32_t[JOB_ROLES_MAX]){0, 1};
+    s = wants(9, 8, NULL, NULL);
+    site_role(s, "second", 1, 4);
+    assert_true(place(f, s));
+    assert_hosts(f, "n0");
+}
+
+static void a_relaxed_level_is_tried_first_and_left_when_it_does_not_fit(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    assert_false(place(f, wants(3, 8, "rack", NULL)));
+    f->wish.is_relaxed = true;
+    assert_true(place(f, wants(3, 8, "rack", NULL)));
+    take(f, "n0", 8);
+    assert_true(place(f, wants(2, 8, "rack", "any")));
+    assert_hosts(f, "n2 n3");
+}
+
+static void a_gang_must_fit_beside_every_fork(void **state)
+{
+    struct fixture *f = *state;
+    struct resources six = {.amount = {[RES_GPUS] = 6}}, cpus = {.amount = {[RES_CPU] = 1 << 30}};
+    const struct cluster *beside[2];
+    struct cluster *forks[2];
+
+    add_eight(f);
+    for (int i = 0; i < 2; i++)
+        beside[i] = forks[i] = cluster_fork(&f->cluster);
+    take(f, "n2", 1); /* the fullest now */
+    cluster_hold(forks[0], cluster_find(&f->cluster, "n2")->ix, &six);
+    cluster_hold(forks[1], cluster_find(&f->cluster, "n0")->ix, &cpus);
+    assert_true(place(f, wants(1, 4, NULL, NULL)));
+    assert_hosts(f, "n2");
+    f->wish.beside = beside;
+    f->wish.n_beside = 2;
+    assert_true(place(f, wants(1, 4, NULL, NULL)));
+    assert_hosts(f, "n1");
+    f->wish.n_beside = 1;
+    assert_true(place(f, wants(8, 8, NULL, NULL)) == false);
+    assert_true(place(f, wants(1, 2, NULL, NULL)));
+    assert_hosts(f, "n2");
+    for (int i = 0; i < 2; i++)
+        cluster_fork_free(forks[i]);
+}
+
+static void a_closed_node_is_not_used(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t closed[1] = {0};
+
+    add_eight(f);
+    f->wish.closed = closed;
+    for (uint32_t i = 0; i < 7; i++)
+        closed[0] |=
+            UINT64_C(1) << cluster_find(&f->cluster, (char[]){'n', (char)('0' + i), 0})->ix;
+    assert_true(place(f, wants(1, 8, NULL, NULL)));
+    assert_hosts(f, "n7");
+    assert_false(place(f, wants(2, 8, NULL, NULL)));
+}
+
+static void a_gang_stays_within_its_domain(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    f->wish.within =
+        topology_domain_at(&f->cluster.topology, cluster_find(&f->cluster, "n6"), 0, SITE_RACK);
+    assert_true(place(f, wants(2, 8, NULL, NULL)));
+    assert_hosts(f, "n6 n7");
+    assert_false(place(f, wants(3, 8, NULL, NULL)));
+    f->wish.within = f->cluster.topology.domains.v[f->wish.within]->parent;
+    assert_true(place(f, wants(3, 8, NULL, NULL)));
+    assert_true(host(f, 0)[1] >= '4' && host(f, 1)[1] >= '4' && host(f, 2)[1] >= '4');
+}
+
+static void the_plain_best_fit_goes_from_full_to_empty_by_name(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    take(f, "n5", 6);
+    take(f, "n1", 6);
+    take(f, "n3", 3);
+    f->wish.rule = PLACE_BESTFIT;
+    assert_true(place(f, wants(6, 2, NULL, NULL)));
+    assert_hosts(f, "n0 n0 n1 n3 n3 n5"); /* members follow paths */
+}
+
+static void the_plain_spread_goes_from_empty_to_full_by_name(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    take(f, "n0", 1);
+    take(f, "n2", 2);
+    f->wish.rule = PLACE_SPREAD;
+    assert_true(place(f, wants(6, 3, NULL, NULL)));
+    assert_hosts(f, "n1 n1 n3 n3 n4 n4");
+    f->wish.rule = PLACE_SPREAD;
+    assert_true(place(f, wants(3, 4, "rack", NULL))); /* what is required holds */
+    assert_hosts(f, "n2 n3 n3");
+}
+
+static void the_plain_topology_rule_takes_whole_children(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    f->wish.rule = PLACE_TOPO;
+    assert_true(place(f, wants(6, 2, NULL, NULL)));
+    assert_hosts(f, "n0 n0 n0 n0 n1 n1"); /* not evenly */
+    take(f, "n0", 1);
+    take(f, "n1", 2);
+    assert_true(place(f, wants(5, 2, NULL, NULL)));
+    assert_hosts(f, "n0 n0 n1 n1 n1"); /* as many slots each, n1 is fuller */
+    take(f, "n1", 6);
+    assert_true(place(f, wants(3, 7, NULL, NULL)));
+    assert_hosts(f, "n0 n2 n3"); /* the block with less to spare, its bigger rack whole */
+    assert_true(place(f, wants(6, 8, NULL, NULL)));
+    assert_hosts(f, "n2 n3 n4 n5 n6 n7");
+}
+
+static void the_plain_topology_rule_takes_the_fullest_host_by_name(void **state)
+{
+    struct fixture *f = *state;
+
+    cluster_node_seen(&f->cluster, site_node("n1", "b1", "r0", SITE_H100, 8));
+    cluster_node_seen(&f->cluster, site_node("n2", "b0", "r0", SITE_H100, 8));
+    f->wish.rule = PLACE_TOPO;
+    assert_true(place(f, wants(2, 4, NULL, NULL)));
+    assert_hosts(f, "n1 n1"); /* though b0 comes before b1 */
+    take(f, "n2", 1);
+    assert_true(place(f, wants(1, 4, NULL, NULL)));
+    assert_hosts(f, "n2");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -289,6 +456,15 @@ int main(void)
         TEST(another_resource_can_be_what_does_not_fit),
         TEST(a_gang_of_two_models_gets_each_role_its_own),
         TEST(an_unknown_level_fits_nowhere),
+        TEST(counts_take_the_place_of_replicas),
+        TEST(a_relaxed_level_is_tried_first_and_left_when_it_does_not_fit),
+        TEST(a_gang_must_fit_beside_every_fork),
+        TEST(a_closed_node_is_not_used),
+        TEST(a_gang_stays_within_its_domain),
+        TEST(the_plain_best_fit_goes_from_full_to_empty_by_name),
+        TEST(the_plain_spread_goes_from_empty_to_full_by_name),
+        TEST(the_plain_topology_rule_takes_whole_children),
+        TEST(the_plain_topology_rule_takes_the_fullest_host_by_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place_fill.c - which hosts of a domain take how many pods.
+ *
+ * Filling a run of hosts takes the fullest unit that holds all that is left, else the unit that
+ * holds the most, and recurses over levels (at most LEVELS_MAX deep); at the bottom pods are spread
+ * evenly over the fewest hosts. The plain rules of simulators are beside it.
+ */
+#include "core/place_fill.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A run of hosts that share a domain (or one host). */
+struct unit {
+    size_t first, n;
+    uint64_t slots;
+    int64_t free_gpus;
+};
+
+typedef VEC(struct unit) unit_list;
+
+static bool is_open(const struct paper *p, const struct node *n)
+{
+    const struct place_wish *w = p->wish;
+    const struct topology *t = &p->c->topology;
+
+    if (!n->is_usable || place_excludes(w->excluded, n->ix))
+        return false;
+    if (w->closed && (w->closed[n->ix / 64] >> (n->ix % 64) & 1))
+        return false;
+    return w->within == IX_NONE || topology_domain_at(t, n, t->domains.v[w->within]->hierarchy,
+                                                      t->domains.v[w->within]->level) == w->within;
+}
+
+void gather_node(struct paper *p, uint32_t node_ix)
+{
+    const struct node *n = p->c->nodes.v[node_ix];
+    struct place_host *h;
+
+    if (!is_open(p, n))
+        return;
+    h = vec_push(&p->hosts);
+    h->node_ix = node_ix;
+    if (p->wish->on_empty)
+        h->free = n->total;
+    else
+        node_free(n, &h->free);
+    for (uint32_t i = 0; i < p->wish->n_beside; i++) {
+        struct resources other;
+
+        node_free(p->wish->beside[i]->nodes.v[node_ix], &other);
+        for (int k = 0; k < RESOURCES_MAX; k++)
+            if (other.amount[k] < h->free.amount[k])
+                h->free.amount[k] = other.amount[k];
+    }
+}
+
+/* All usable nodes of a domain, narrower domains first, in path order. */
+void gather_domain(struct paper *p, uint32_t domain_ix)
+{
+    const struct domain *d = p->c->topology.domains.v[domain_ix];
+
+    for (size_t i = 0; i < d->children.n; i++)
+        gather_domain(p, d->children.v[i]);
+    for (size_t i = 0; i < d->nodes.n; i++)
+        gather_node(p, d->nodes.v[i]);
+}
+
+void gather_all(struct paper *p)
+{
+    const struct topology *t = &p->c->topology;
+    uint32_t h = p->wish->demand->hierarchy;
+
+    for (size_t i = 0; i < t->top[h].n; i++)
+        gather_domain(p, t->top[h].v[i]);
+    for (size_t i = 0; i < t->bare[h].n; i++)
+        gather_node(p, t->bare[h].v[i]);
+}
+
+/* Slots of every gathered host for the role at hand; returns their sum. */
+static uint64_t count_slots(struct paper *p, uint32_t role)
+{
+    const struct demand_role *r = &p->wish->demand->roles[role];
+    uint8_t model = p->wish->models[role];
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        struct place_host *h = &p->hosts.v[i];
+        const struct node *n = p->c->nodes.v[h->node_ix];
+
+        h->taken = h->slots = 0;
+        if (model != MODELS_MAX && n->model != model)
+            continue;
+        h->slots = resources_times(&p->each[role], &h->free, p->counts[role]);
+        if (h->slots && !role_allows(r, n))
+            h->slots = 0;
+        sum += h->slots;
+    }
+    return sum;
+}
+
+/* Cut a run into units by the domain of a level; hosts without one stand alone. */
+static void split(const struct paper *p, size_t first, size_t n, uint32_t level, unit_list *ret)
+{
+    uint32_t hierarchy = p->wish->demand->hierarchy;
+    uint32_t last = IX_NONE;
+
+    for (size_t i = first; i < first + n; i++) {
+        const struct place_host *h = &p->hosts.v[i];
+        uint32_t d =
+            topology_domain_at(&p->c->topology, p->c->nodes.v[h->node_ix], hierarchy, level);
+        struct unit *u;
+
+        if (d == IX_NONE || d != last)
+            *vec_push(ret) = (struct unit){.first = i};
+        last = d;
+        u = &ret->v[ret->n - 1];
+        u->n++;
+        u->slots += h->slots;
+        u->free_gpus += h->free.amount[RES_GPUS];
+    }
+}
+
+/* The fullest unit that holds want, else the one that holds the most; NULL: nothing is left. */
+static struct unit *choose_unit(unit_list *units, uint64_t want, bool is_fullest)
+{
+    struct unit *best = NULL;
+
+    for (size_t i = 0; i < units->n; i++) {
+        struct unit *u = &units->v[i];
+        bool holds = u->slots >= want;
+        bool best_holds = best && best->slots >= want;
+        bool is_better = !best || (holds && !best_holds);
+
+        if (u->slots == 0)
+            continue;
+        if (!is_better && holds == best_holds && u->slots != best->slots)
+            is_better = holds == (u->slots < best->slots);
+        else if (!is_better && holds == best_holds)
+            is_better = is_fullest && u->free_gpus < best->free_gpus;
+        if (is_better)
+            best = u;
+    }
+    return best;
+}
+
+static int by_most_slots(const void *a, const void *b)
+{
+    const struct place_host *x = *(const struct place_host *const *)a,
+                            *y = *(const struct place_host *const *)b;
+
+    if (x->slots != y->slots)
+        return x->slots > y->slots ? -1 : 1;
+    return x < y ? -1 : x > y; /* position in the run: name order */
+}
+
+/* Fewest slots first: the fullest hosts. */
+static int by_least_slots(const void *a, const void *b)
+{
+    const struct place_host *x = *(const struct place_host *const *)a,
+                            *y = *(const struct place_host *const *)b;
+
+    if (x->slots != y->slots)
+        return x->slots < y->slots ? -1 : 1;
+    if (x->free.amount[RES_GPUS] != y->free.amount[RES_GPUS])
+        return x->free.amount[RES_GPUS] < y->free.amount[RES_GPUS] ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Put share pods each on `hosts` of the fullest hosts that hold so many; false: not so many. */
+static bool spread(struct place_host **v, size_t n, uint32_t share, size_t hosts)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < n && found < hosts; i++) {
+        if (v[i]->slots >= share && v[i]->taken == 0) {
+            v[i]->taken = share;
+            found++;
+        }
+    }
+    return found == hosts;
+}
+
+/* want pods over the fewest hosts of a run, evenly and on the fullest; the run holds them. */
+static void fill_hosts(struct paper *p, size_t first, size_t n, uint32_t want)
+{
+    struct place_host **v = xmalloc(n * sizeof(struct place_host *));
+    uint32_t hosts = 0, held = 0;
+    uint32_t base, extra;
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = &p->hosts.v[first + i];
+    qsort(v, n, sizeof(struct place_host *), by_most_slots);
+    while (held < want)
+        held += v[hosts++]->slots;
+    assert(hosts); /* nobody asks for no pod */
+    base = want / hosts;
+    extra = want % hosts;
+    qsort(v, n, sizeof(struct place_host *), by_least_slots);
+    if (!spread(v, n, base + 1, extra) || !spread(v, n, base, hosts - extra)) {
+        /* uneven hosts: the biggest ones full, the last one takes the rest */
+        qsort(v, n, sizeof(struct place_host *), by_most_slots);
+        for (size_t i = 0; i < n; i++) {
+            v[i]->taken = want < v[i]->slots ? want : v[i]->slots;
+            want -= v[i]->taken;
+        }
+    }
+    free(v);
+}
+
+/* Below the last level PLACE_TOPO takes hosts like domains. */
+static void fill(struct paper *p, const struct unit *run, uint32_t level, uint32_t want)
+{
+    uint32_t n_levels = p->c->settings->hierarchies[p->wish->demand->hierarchy].n_levels;
+    bool is_topo = p->wish->rule == PLACE_TOPO;
+    unit_list units = {0};
+
+    if (level >= n_levels && !is_topo) {
+        fill_hosts(p, run->first, run->n, want);
+        return;
+    }
+    if (level > n_levels) {
+        p->hosts.v[run->first].taken = want;
+        return;
+    }
+    split(p, run->first, run->n, level, &units);
+    while (want) {
+        struct unit *u = choose_unit(&units, want, !is_topo || level == n_levels);
+        uint32_t part;
+
+        assert(u); /* the caller has counted the slots */
+        part = u->slots < want ? (uint32_t)u->slots : want;
+        fill(p, u, level + 1, part);
+        u->slots = 0; /* used up, or nothing is wanted any more */
+        want -= part;
+    }
+    vec_fini(&units);
+}
+
+struct rule_order {
+    int64_t key;
+    const char *name;
+    struct place_host *host;
+};
+
+static int by_rule_order(const void *a, const void *b)
+{
+    const struct rule_order *x = a, *y = b;
+
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* PLACE_BESTFIT and PLACE_SPREAD: hosts one after the other, full. */
+static void fill_in_order(struct paper *p, uint32_t want)
+{
+    struct rule_order *v = xmalloc((p->hosts.n + 1) * sizeof(*v));
+
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        struct place_host *h = &p->hosts.v[i];
+        int64_t gpus = h->free.amount[RES_GPUS];
+
+        v[i].host = h;
+        v[i].name = p->c->nodes.v[h->node_ix]->name;
+        v[i].key = p->wish->rule == PLACE_SPREAD ? -gpus : gpus;
+    }
+    qsort(v, p->hosts.n, sizeof(*v), by_rule_order);
+    for (size_t i = 0; want; i++) {
+        struct place_host *h = v[i].host;
+
+        h->taken = want < h->slots ? want : h->slots;
+        want -= h->taken;
+    }
+    free(v);
+}
+
+/* PLACE_TOPO on one host: the fullest, then the first by name, that holds all. */
+static bool fill_one_host(struct paper *p, uint32_t want)
+{
+    struct place_host *best = NULL;
+
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        struct place_host *h = &p->hosts.v[i];
+        int64_t spare = best ? h->free.amount[RES_GPUS] - best->free.amount[RES_GPUS] : -1;
+
+        if (h->slots >= want &&
+            (spare < 0 || (spare == 0 && strcmp(p->c->nodes.v[h->node_ix]->name,
+                                                p->c->nodes.v[best->node_ix]->name) < 0)))
+            best = h;
+    }
+    if (best)
+        best->taken = want;
+    return best != NULL;
+}
+
+/* The smallest level with a domain that holds all; there the one with the least spare slots. */
+static void fill_topo(struct paper *p, const struct unit *all, uint32_t want)
+{
+    uint32_t level = p->c->settings->hierarchies[p->wish->demand->hierarchy].n_levels;
+    bool is_found = fill_one_host(p, want);
+
+    while (!is_found && level-- > 0) {
+        unit_list units = {0};
+        const struct unit *u;
+
+        split(p, all->first, all->n, level, &units);
+        u = choose_unit(&units, want, false);
+        is_found = u && u->slots >= want;
+        if (is_found)
+            fill(p, u, level + 1, want);
+        vec_fini(&units);
+    }
+    if (!is_found)
+        fill(p, all, 0, want);
+}
+
+static void write_members(struct paper *p, uint32_t role)
+{
+    uint32_t at = 0;
+
+    for (uint32_t r = 0; r < role; r++)
+        at += p->counts[r];
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        struct place_host *h = &p->hosts.v[i];
+
+        for (uint32_t k = 0; k < h->taken; k++) {
+            (void)resources_sub(&h->free, &p->each[role]);
+            p->members[at] = (struct placement_member){.node_ix = h->node_ix, .rank = at};
+            at++;
+        }
+    }
+}
+
+bool fit_gathered(struct paper *p, uint32_t level)
+{
+    for (uint32_t i = 0; i < p->wish->demand->n_roles; i++) {
+        uint32_t role = p->order[i], want = p->counts[role];
+        struct unit all = {.n = p->hosts.n};
+
+        if (want == 0)
+            continue;
+        all.slots = count_slots(p, role);
+        if (all.slots < want)
+            return false;
+        if (p->wish->rule == PLACE_SCORE)
+            fill(p, &all, level, want);
+        else if (p->wish->rule == PLACE_TOPO)
+            fill_topo(p, &all, want);
+        else
+            fill_in_order(p, want);
+        write_members(p, role);
+    }
+    return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place_fill.h - inside place_gang(): pods of a gang onto the hosts of one domain, on paper.
+ *
+ * Private to place*.c. Hosts are gathered in depth-first path order, so that each narrower domain
+ * is one run of the list; what a wish closes is not gathered.
+ */
+#ifndef QUEUED_CORE_PLACE_FILL_H
+#define QUEUED_CORE_PLACE_FILL_H
+
+#include "core/place.h"
+#include "util/vec.h"
+
+/* A node of the domain under trial. */
+struct place_host {
+    uint32_t node_ix;
+    uint32_t slots; /* pods of the role at hand that still fit */
+    uint32_t taken; /* pods of the role at hand that were put here */
+    struct resources free;
+};
+
+struct paper {
+    const struct cluster *c;
+    const struct place_wish *wish;
+    uint32_t required, preferred; /* the demand's levels, relaxed where the wish says so */
+    uint32_t counts[JOB_ROLES_MAX];
+    uint32_t pods;
+    struct resources each[JOB_ROLES_MAX];
+    uint32_t order[JOB_ROLES_MAX]; /* roles, most GPUs first */
+    VEC(struct place_host) hosts;
+    struct placement_member *members; /* pods entries */
+};
+
+void gather_node(struct paper *p, uint32_t node_ix);
+void gather_domain(struct paper *p, uint32_t domain_ix);
+void gather_all(struct paper *p);
+/* All roles into the hosts gathered, which share a domain of the level before this one; writes
+ * members. false: some role does not fit. */
+bool fit_gathered(struct paper *p, uint32_t level);
+
+#endif
