@@ -175,6 +175,8 @@ struct queued_spec {
     bool has_max_restarts; /* false: the default */
     uint32_t max_restarts;
     int64_t checkpoint_grace_us;
+    bool has_preemptible; /* false: by the class */
+    bool is_preemptible;
 };
 
 /* ---- jobs: what is */

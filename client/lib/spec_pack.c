@@ -139,6 +139,8 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->start_timeout_us = (uint64_t)s->start_timeout_us;
     m->has_checkpoint_grace_us = s->checkpoint_grace_us > 0;
     m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
+    m->has_preemptible = s->has_preemptible;
+    m->preemptible = s->is_preemptible;
 }
 
 /* What a caller of the C interface may have left out, and the packer could not stand. */

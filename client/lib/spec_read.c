@@ -84,6 +84,14 @@ int read_flag(const struct yaml_at *at, void *out, struct err *err)
     return yaml_bool(at, out, err);
 }
 
+int read_preemptible(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct spec_draft *d = draft;
+
+    d->spec.has_preemptible = true;
+    return yaml_bool(at, &d->spec.is_preemptible, err);
+}
+
 static int read_dns_label(const struct yaml_at *at, size_t max, const char **ret, struct err *err)
 {
     const char *s;

@@ -99,6 +99,7 @@ static const struct yaml_field fields[] = {
     {"checkpoint", read_checkpoint, JOB, false, NULL},
     {"labels", read_labels, JOB, false, NULL},
     {"priority", read_text, offsetof(struct short_draft, job.spec.priority_class), false, NULL},
+    {"preemptible", read_preemptible, JOB, false, NULL},
     {"key", read_submit_key, JOB, false, NULL},
     {"run", read_run, 0, false, NULL},
     {"replicas", NULL, 0, false, "is written nodes in the short form"},

@@ -175,7 +175,7 @@ static const struct yaml_field spec_fields[] = {
     {"roles", read_roles, 0, true, NULL},
     {"failurePolicy", read_failure_policy, 0, false, NULL},
     {"checkpoint", read_checkpoint, 0, false, NULL},
-    {"preemptible", NULL, 0, false, SPEC_LATER},
+    {"preemptible", read_preemptible, 0, false, NULL},
     {"preemption", NULL, 0, false, SPEC_LATER},
     {"hold", NULL, 0, false, SPEC_LATER},
     {"startAfter", NULL, 0, false, SPEC_LATER},

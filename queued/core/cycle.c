@@ -85,7 +85,9 @@ static bool limits_admit(const struct state *s, const struct job *j, const uint8
             gpus[models[r]] += (uint64_t)j->demand->roles[r].replicas *
                                (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
     for (uint32_t m = 0; m < s->settings->n_models; m++)
-        if (gpus[m] && !tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL))
+        if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||
+                        (!j->demand->is_preemptible &&
+                         !tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))))
             return false;
     return true;
 }

@@ -283,6 +283,7 @@ static void describe_role(struct str *b, const struct spec_role *r)
 static void describe_demand(struct str *b, const struct spec *spec)
 {
     str_add(b, spec->ns ? spec->ns : "");
+    str_add(b, spec->preemptible == SPEC_NO ? "\x1en" : "");
     str_add(b, "\x1er");
     str_add(b, spec->topology_required ? spec->topology_required : "");
     str_add(b, "\x1ep");
@@ -317,6 +318,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->n_roles = spec->n_roles;
     d->pods = spec_pods(spec);
     d->gpus = spec_gpus(spec);
+    d->is_preemptible = spec->preemptible != SPEC_NO;
     for (uint32_t i = 0; i < spec->n_roles; i++)
         fill_role(c, &d->roles[i], &spec->roles[i]);
     fill_topology(c, d, spec);

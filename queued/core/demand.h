@@ -40,6 +40,7 @@ struct demand {
     struct demand_role roles[JOB_ROLES_MAX];
     uint32_t pods; /* in all */
     uint64_t gpus; /* in all */
+    bool is_preemptible;
     /* topology: level indices as in topology.h; IX_NONE */
     uint32_t hierarchy;     /* of the levels below */
     uint32_t required;      /* position in it, n_levels for host; IX_NONE: none */

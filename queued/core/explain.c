@@ -163,6 +163,41 @@ static bool say_limit(const struct state *s, const struct job *j, struct explain
     return true;
 }
 
+/* Not preemptible: on none of a role's models is there room inside the quota. */
+static bool say_quota(const struct state *s, const struct job *j, struct explain *x)
+{
+    for (uint32_t r = 0; r < j->demand->n_roles && !j->demand->is_preemptible; r++) {
+        const struct demand_role *role = &j->demand->roles[r];
+        uint64_t need = need_together(j->demand, role), quota;
+        uint32_t n = role->n_models ? role->n_models : s->settings->n_models;
+        uint32_t full = IX_NONE, at;
+
+        for (uint32_t i = 0; i < n && need; i++) {
+            uint32_t m = role->n_models ? role->models[i] : i;
+
+            if (m >= s->settings->n_models || (!role->n_models && s->cluster.model_gpus[m] == 0))
+                continue;
+            full = tenant_in_quota(&s->tenants, j->tenant_ix, m, need) ? IX_NONE : m;
+            if (full == IX_NONE)
+                break;
+        }
+        if (full == IX_NONE)
+            continue;
+        quota = tenant_quota(&s->tenants, j->tenant_ix, full, &at);
+        at = at == IX_NONE ? j->tenant_ix : at;
+        number(x, "needed_gpus", need);
+        number(x, "quota_gpus", quota);
+        number(x, "used_gpus", s->tenants.v[at].used[full]);
+        say(x, "QuotaExhausted",
+            "is not preemptible and needs %llu %s inside the quota; %s uses %llu of %llu",
+            (unsigned long long)need, s->settings->models[full].name, s->settings->tenants[at].path,
+            (unsigned long long)s->tenants.v[at].used[full], (unsigned long long)quota);
+        next_step(x, "say preemptible: true to use what is idle beyond the quota");
+        return true;
+    }
+    return false;
+}
+
 /* Why the cluster could never take the role, empty and healthy; NULL: it could. */
 static const char *never_fits(const struct state *s, const struct demand_role *r,
                               const struct census *k, char *text, size_t size)
@@ -421,6 +456,9 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
     for (uint32_t r = 0; r < j->demand->n_roles && !x->code[0]; r++)
         (void)say_shortage(s, j->demand, r, x);
     if (precedence("TenantLimit") < precedence(x->code) && say_limit(s, j, &limit, false))
+        *x = limit;
+    limit = (struct explain){.code = ""};
+    if (precedence("QuotaExhausted") < precedence(x->code) && say_quota(s, j, &limit))
         *x = limit;
     if (x->code[0])
         return x;

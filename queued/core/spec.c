@@ -238,4 +238,8 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
     feed_number(&f, s->n_roles);
     for (uint32_t i = 0; i < s->n_roles; i++)
         feed_role(&f, &s->roles[i]);
+    if (s->preemptible != SPEC_UNSAID) {
+        feed_text(&f, "preemptible");
+        feed_number(&f, s->preemptible);
+    }
 }

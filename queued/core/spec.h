@@ -85,6 +85,8 @@ struct spec_role {
     uint32_t n_tolerations;
 };
 
+enum spec_choice { SPEC_UNSAID, SPEC_YES, SPEC_NO };
+
 struct spec {
     struct arena arena;
     const char *name; /* metadata.name, without suffix */
@@ -103,7 +105,8 @@ struct spec {
     struct spec_role *roles;
     uint32_t n_roles;
     uint32_t max_restarts;
-    usec_t checkpoint_grace_us; /* default 30 s */
+    usec_t checkpoint_grace_us;   /* default 30 s */
+    enum spec_choice preemptible; /* said after spec_check(); default: yes up to class normal */
 };
 
 struct spec *spec_create(void); /* empty, with the defaults that are plain numbers */

@@ -169,6 +169,9 @@ static int check_class(struct check *c)
                        s->priority_class);
     s->priority = c->settings->classes[cls].value;
     cls = settings_class(c->settings, "normal");
+    if (s->preemptible == SPEC_UNSAID)
+        s->preemptible =
+            cls == IX_NONE || s->priority <= c->settings->classes[cls].value ? SPEC_YES : SPEC_NO;
     if (cls != IX_NONE && s->priority > c->settings->classes[cls].value)
         return err_set(c->err, ERR_INVALID,
                        "spec.priorityClass: '%s' is not acted on by this version; use a class up "

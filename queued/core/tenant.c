@@ -88,3 +88,11 @@ uint64_t tenant_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint
         *ret_at = IX_NONE;
     return 0;
 }
+
+bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+{
+    uint32_t judge;
+    uint64_t quota = tenant_quota(t, ix, model, &judge);
+
+    return judge != IX_NONE && t->v[judge].used[model] + gpus <= quota;
+}

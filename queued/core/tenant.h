@@ -29,6 +29,8 @@ void tenants_fini(struct tenants *t);
 /* Does a charge fit the limits of the tenant and its ancestors? ret_at: the one that is full. */
 bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                    uint32_t *ret_at);
+/* Does a charge stay inside the quota that judges the tenant? Without a quota nothing does. */
+bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 /* Could it ever fit: is no limit on the path below gpus? */
 bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                         uint32_t *ret_at);

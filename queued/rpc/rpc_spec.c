@@ -127,6 +127,8 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
         s->max_restarts = m->max_restarts;
     if (m->has_checkpoint_grace_us)
         s->checkpoint_grace_us = (usec_t)m->checkpoint_grace_us;
+    if (m->has_preemptible)
+        s->preemptible = m->preemptible ? SPEC_YES : SPEC_NO;
     return s;
 }
 
@@ -278,5 +280,7 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->max_restarts = s->max_restarts;
     m->has_checkpoint_grace_us = true;
     m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
+    m->has_preemptible = s->preemptible != SPEC_UNSAID;
+    m->preemptible = s->preemptible == SPEC_YES;
     return m;
 }

@@ -144,6 +144,8 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
         r->roles[i] = make_role(&s->roles[i], a);
     PACK(r, max_restarts, s->max_restarts);
     PACK(r, checkpoint_grace_us, s->checkpoint_grace_us);
+    r->has_preemptible = s->preemptible != SPEC_UNSAID;
+    r->preemptible = s->preemptible == SPEC_YES;
 }
 
 /* ---- from the record: everything is copied into the arena of the spec */
@@ -307,6 +309,8 @@ static struct spec *take_spec(const spec_record *r)
         take_role(&s->roles[i], r->roles[i], a);
     s->max_restarts = r->max_restarts;
     s->checkpoint_grace_us = r->checkpoint_grace_us;
+    if (r->has_preemptible)
+        s->preemptible = r->preemptible ? SPEC_YES : SPEC_NO;
     return s;
 }
 

@@ -230,7 +230,9 @@ static bool would_fit(const struct sim *s, const struct job *j)
             models[i] = (uint8_t)m;
             is_wanted &= is_listed;
         }
-        if (!is_wanted || !tenant_admits(&s->state->tenants, j->tenant_ix, m, d->gpus, NULL))
+        if (!is_wanted || !tenant_admits(&s->state->tenants, j->tenant_ix, m, d->gpus, NULL) ||
+            (!d->is_preemptible && d->gpus &&
+             !tenant_in_quota(&s->state->tenants, j->tenant_ix, m, d->gpus)))
             continue;
         if (place_gang(&s->state->cluster, &wish, &r)) {
             free(r.members);

@@ -157,6 +157,37 @@ static void a_limit_that_is_full_now_is_told_from_one_that_is_too_small(void **s
     (void)why(c, site_spec("job", 3, 8), "ExceedsTenantLimit");
 }
 
+static void what_is_not_preemptible_starts_inside_the_quota_only(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("fixed", 2, 8);
+    struct explain x;
+    struct job_id first;
+
+    c->settings.tenants[0].quota.gpus[SITE_H100] = 16;
+    first = core_submit(c, site_spec("first", 1, 8)).job;
+    core_cycle(c);
+    s->preemptible = SPEC_NO;
+    x = why(c, s, "QuotaExhausted");
+    assert_int_equal(number(&x, "needed_gpus"), 16);
+    assert_int_equal(number(&x, "used_gpus"), 8);
+    assert_int_equal(number(&x, "quota_gpus"), 16);
+    core_see_all(c, first, POD_SUCCEEDED);
+    assert_int_equal(core_cycle(c), 1);
+}
+
+static void without_a_quota_nothing_starts_that_is_not_preemptible(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("fixed", 1, 8);
+
+    s->preemptible = SPEC_NO;
+    (void)why(c, s, "QuotaExhausted");
+    assert_int_equal(core_cycle(c), 0);
+    (void)core_submit(c, site_spec("other", 1, 8));
+    assert_int_equal(core_cycle(c), 1);
+}
+
 static void a_gang_that_was_undone_says_back_off(void **state)
 {
     struct core *c = *state;
@@ -268,6 +299,8 @@ int main(void)
         TEST(enough_nodes_in_several_racks_say_topology),
         TEST(another_resource_is_named),
         TEST(a_limit_that_is_full_now_is_told_from_one_that_is_too_small),
+        TEST(what_is_not_preemptible_starts_inside_the_quota_only),
+        TEST(without_a_quota_nothing_starts_that_is_not_preemptible),
         TEST(a_gang_that_was_undone_says_back_off),
         TEST(a_placed_gang_says_what_it_waits_for_and_a_running_one_nothing),
         TEST(positions_count_by_priority_and_age),

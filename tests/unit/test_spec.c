@@ -301,6 +301,29 @@ static void a_copy_has_the_same_digest_and_none_of_the_memory(void **state)
     spec_destroy(copy);
 }
 
+static void said_preemptible(struct spec *s)
+{
+    s->preemptible = SPEC_YES;
+}
+
+static void not_preemptible(struct spec *s)
+{
+    s->preemptible = SPEC_NO;
+}
+
+static void a_job_up_to_normal_is_preemptible_unless_it_says_no(void **state)
+{
+    struct spec *s = site_spec("job", 2, 8);
+
+    (void)state;
+    assert_int_equal(spec_check(s, &settings, NULL), 0);
+    assert_int_equal(s->preemptible, SPEC_YES);
+    s->preemptible = SPEC_NO;
+    assert_int_equal(spec_check(s, &settings, NULL), 0);
+    assert_int_equal(s->preemptible, SPEC_NO);
+    spec_destroy(s);
+}
+
 static void every_change_changes_the_digest(void **state)
 {
     static void (*const changes[])(struct spec * s) = {
@@ -321,6 +344,8 @@ static void every_change_changes_the_digest(void **state)
         two_roles_of_a_name,
         long_role_name,
         toleration_not_allowed,
+        said_preemptible,
+        not_preemptible,
     };
     enum { N = sizeof(changes) / sizeof(changes[0]) };
     uint64_t seen[N + 1];
@@ -347,6 +372,7 @@ int main(void)
         TEST(what_the_configuration_decides_is_filled_in),
         TEST(sums_are_over_all_roles),
         TEST(a_copy_has_the_same_digest_and_none_of_the_memory),
+        TEST(a_job_up_to_normal_is_preemptible_unless_it_says_no),
         TEST(every_change_changes_the_digest),
     };
 
