@@ -110,6 +110,11 @@ int cli_job_exit(const struct queued_job *job);
 /* Wait for all of them, with progress on stderr; the exit code. */
 int cli_wait_all(struct queued_client *c, const char *const *jobs, size_t n);
 
+/* ---- links inside a host (cmd_matrix.c) */
+
+/* What the pair matrix in a file says; the exit code. */
+int show_matrix(const char *file, enum cli_format format);
+
 int cmd_submit(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_describe(int argc, char **argv);

@@ -111,8 +111,11 @@
     "  -o FORMAT            table, wide, json, yaml, name\n"
 
 #define HELP_TOPOLOGY                                                                              \
-    "  queuectl topology\n\n"                                                                      \
+    "  queuectl topology\n"                                                                        \
+    "  nvidia-smi topo -m > host.txt; queuectl topology --matrix host.txt\n\n"                     \
     "queuectl topology   free GPUs and places for 1, 2, 4 and 8 of them, by level\n\n"             \
+    "  --matrix FILE        how the GPUs of one host are linked, from the text of\n"               \
+    "                       nvidia-smi topo -m (- is standard input); asks no daemon\n"            \
     "  -o FORMAT            table, json, yaml\n"
 
 #define HELP_QUOTA                                                                                 \

@@ -276,7 +276,10 @@ int cmd_topology(int argc, char **argv)
     struct arena a = {0};
     enum cli_format format;
     struct queued_error e;
-    int first, rc = cli_parse(&(struct cli_options){.command = "topology"}, argc, argv, &first);
+    const char *matrix = NULL;
+    const struct cli_option options[] = {{"matrix", 0, OPTION_TEXT, &matrix}};
+    int first, rc = cli_parse(&(struct cli_options){"topology", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
 
     if (rc)
         return rc - 1;
@@ -284,6 +287,8 @@ int cmd_topology(int argc, char **argv)
         return cli_usage("topology: unexpected \"%s\"", argv[first]);
     if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML, &format))
         return EXIT_USAGE;
+    if (matrix)
+        return show_matrix(matrix, format);
     rc = cli_connect(&c, cli_timeout_ms());
     if (rc)
         return rc;
