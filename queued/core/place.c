@@ -105,6 +105,8 @@ static void candidate_hosts(const struct paper *p, candidate_list *ret)
 
     for (uint32_t r = 0; r < d->n_roles; r++)
         gpus += (uint64_t)p->counts[r] * (uint64_t)d->roles[r].each.amount[RES_GPUS];
+    if (gpus > NODE_GPUS_MAX)
+        return;
     for (size_t i = 0; i < p->c->by_name.n; i++) {
         const struct node *n = p->c->nodes.v[p->c->by_name.v[i]];
         int64_t free_gpus = p->wish->on_empty ? n->total.amount[RES_GPUS] : node_free_gpus(n);
@@ -116,9 +118,55 @@ static void candidate_hosts(const struct paper *p, candidate_list *ret)
     }
 }
 
+/* The terms of the candidate at hand. */
+static void rate(const struct paper *p, struct score *ret)
+{
+    const struct demand *d = p->wish->demand;
+    uint32_t *hosts = xcalloc(p->hosts.n + 1, sizeof(*hosts));
+    int resource = d->gpus ? RES_GPUS : RES_CPU;
+    struct share_in_use share = {0};
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        const struct place_host *h = &p->hosts.v[i];
+        const struct node *node = p->c->nodes.v[h->node_ix];
+        int64_t used = p->wish->on_empty ? 0 : node->used.amount[resource];
+
+        if (!h->pods)
+            continue;
+        hosts[n++] = h->node_ix;
+        share_add(&share, node->total.amount[resource], used + (d->gpus ? h->gpus : h->cpu_milli));
+    }
+    score_cost(p->c, d, hosts, n, ret);
+    free(hosts);
+    score_sum(ret, p->wish->on_empty ? 1000 : score_best(p->c, p->wish), &share);
+}
+
+/* The hosts gathered are the next candidate, of those that are left the first in a tie. */
+static bool try_gathered(struct paper *p, uint32_t level)
+{
+    struct placement_member *swap = p->best_members;
+    struct score score = {0};
+
+    if (!fit_gathered(p, level))
+        return false;
+    if (p->wish->rule == PLACE_SCORE)
+        rate(p, &score);
+    if (!p->is_found ||
+        (p->wish->on_empty ? score.cost < p->best.cost : score.total > p->best.total)) {
+        p->is_found = true;
+        p->best = score;
+        p->best_members = p->members;
+        p->members = swap;
+    }
+    return true;
+}
+
+/* The domains with the best and the next best fit; plain rules take the first. */
 static bool try_level(struct paper *p, uint32_t level)
 {
     uint32_t n_levels = p->c->settings->hierarchies[p->wish->demand->hierarchy].n_levels;
+    uint32_t left = p->wish->rule == PLACE_SCORE ? 2 : 1;
     candidate_list list = {0};
     bool fits = false;
 
@@ -128,39 +176,44 @@ static bool try_level(struct paper *p, uint32_t level)
         candidate_domains(p, level, &list);
     if (list.n)
         qsort(list.v, list.n, sizeof(list.v[0]), by_best_fit);
-    for (size_t i = 0; i < list.n && !fits; i++) {
+    for (size_t i = 0; i < list.n && left; i++) {
         p->hosts.n = 0;
         if (level == n_levels)
             gather_node(p, list.v[i].ix);
         else
             gather_domain(p, list.v[i].ix);
-        fits = fit_gathered(p, level + 1);
+        if (try_gathered(p, level + 1)) {
+            fits = true;
+            left--;
+        }
     }
     vec_fini(&list);
     return fits;
 }
 
-static bool try_cluster(struct paper *p)
+static void try_cluster(struct paper *p)
 {
     p->hosts.n = 0;
     gather_all(p);
-    return fit_gathered(p, 0);
+    (void)try_gathered(p, 0);
 }
 
-static bool try_levels(struct paper *p)
+/* From the narrowest level to the widest; what fits at or below the preferred one ends it. */
+static void try_levels(struct paper *p)
 {
+    uint32_t n_levels = p->c->settings->hierarchies[p->wish->demand->hierarchy].n_levels;
     uint32_t stop = p->required == IX_NONE ? 0 : p->required;
     uint64_t free_gpus;
 
     if (!may_hold(p, IX_NONE, &free_gpus))
-        return false; /* nor will any part of it */
-    if (p->preferred != IX_NONE)
-        for (uint32_t l = p->preferred + 1; l > stop; l--)
-            if (try_level(p, l - 1))
-                return true;
-    if (p->preferred == IX_NONE && p->required != IX_NONE)
-        return try_level(p, p->required);
-    return p->required == IX_NONE && try_cluster(p);
+        return; /* nor will any part of it */
+    if (p->wish->rule != PLACE_SCORE && p->required != IX_NONE)
+        (void)try_level(p, p->required);
+    for (uint32_t l = n_levels + 1; p->wish->rule == PLACE_SCORE && l-- > stop;)
+        if (try_level(p, l) && p->preferred != IX_NONE && l >= p->preferred)
+            return;
+    if (p->required == IX_NONE)
+        try_cluster(p);
 }
 
 /* Levels and counts as the wish changes them. */
@@ -171,8 +224,6 @@ static void read_wish(struct paper *p)
 
     p->required = w->is_relaxed ? IX_NONE : d->required;
     p->preferred = w->is_relaxed && d->preferred == IX_NONE ? d->required : d->preferred;
-    if (w->rule != PLACE_SCORE)
-        p->preferred = IX_NONE; /* these know their own ways from narrow to wide */
     for (uint32_t r = 0; r < d->n_roles; r++) {
         p->counts[r] = w->counts ? w->counts[r] : d->roles[r].replicas;
         p->pods += p->counts[r];
@@ -229,13 +280,18 @@ bool place_gang(const struct cluster *c, const struct place_wish *wish, struct p
     order_roles(&p);
     read_wish(&p);
     p.members = xcalloc(p.pods, sizeof(*p.members));
-    if (!try_levels(&p)) {
-        free(p.members);
-        vec_fini(&p.hosts);
+    p.best_members = xcalloc(p.pods, sizeof(*p.best_members));
+    try_levels(&p);
+    free(p.members);
+    vec_fini(&p.hosts);
+    if (!p.is_found) {
+        free(p.best_members);
         return false;
     }
-    vec_fini(&p.hosts);
-    r.members = p.members;
+    r.members = p.best_members;
+    r.score = p.best.total;
+    r.topology = p.best.topology;
+    r.packing = p.best.packing;
     *ret = r;
     return true;
 }

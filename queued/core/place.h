@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place.h - all or nothing: a host for every pod of a gang inside one allowed domain, or why not.
  *
- * Levels are tried from the preferred one up to the required one (none: the whole cluster); on
- * a level the domain with the best fit wins, that is the one left with the least free capacity,
- * names break ties. Inside the domain: fewest islands, then fewest, fullest, equal hosts.
+ * Levels are tried from the host up to the required one (none: the whole cluster); what fits at or
+ * below the preferred level ends that. Of each level the two domains that are left with the least
+ * free capacity are candidates, names break ties; the highest score wins, then the narrower level,
+ * then the tighter fit. Inside the domain: fewest islands, then fewest, fullest, equal hosts.
  */
 #ifndef QUEUED_CORE_PLACE_H
 #define QUEUED_CORE_PLACE_H
@@ -17,6 +18,7 @@ struct place_result {
     struct placement_member *members; /* one per pod, roles in order; owned by the caller (free) */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX];
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
+    uint32_t score, topology, packing; /* score.h, 0..1000; 0 by plain rules */
 };
 
 enum place_rule {

@@ -325,6 +325,9 @@ static void write_members(struct paper *p, uint32_t role)
     for (size_t i = 0; i < p->hosts.n; i++) {
         struct place_host *h = &p->hosts.v[i];
 
+        h->pods += h->taken;
+        h->gpus += h->taken * p->each[role].amount[RES_GPUS];
+        h->cpu_milli += h->taken * p->each[role].amount[RES_CPU];
         for (uint32_t k = 0; k < h->taken; k++) {
             (void)resources_sub(&h->free, &p->each[role]);
             p->members[at] = (struct placement_member){.node_ix = h->node_ix, .rank = at};

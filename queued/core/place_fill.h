@@ -8,13 +8,16 @@
 #define QUEUED_CORE_PLACE_FILL_H
 
 #include "core/place.h"
+#include "core/score.h"
 #include "util/vec.h"
 
 /* A node of the domain under trial. */
 struct place_host {
     uint32_t node_ix;
-    uint32_t slots; /* pods of the role at hand that still fit */
-    uint32_t taken; /* pods of the role at hand that were put here */
+    uint32_t slots;          /* pods of the role at hand that still fit */
+    uint32_t taken;          /* pods of the role at hand that were put here */
+    uint32_t pods;           /* of all roles, put here */
+    int64_t gpus, cpu_milli; /* that they take */
     struct resources free;
 };
 
@@ -27,7 +30,10 @@ struct paper {
     struct resources each[JOB_ROLES_MAX];
     uint32_t order[JOB_ROLES_MAX]; /* roles, most GPUs first */
     VEC(struct place_host) hosts;
-    struct placement_member *members; /* pods entries */
+    struct placement_member *members; /* of the candidate at hand, pods entries */
+    bool is_found;
+    struct placement_member *best_members; /* of the best so far */
+    struct score best;
 };
 
 void gather_node(struct paper *p, uint32_t node_ix);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/place.h"
 #include "util/mem.h"
 
 static int by_number(const void *a, const void *b)
@@ -57,9 +56,8 @@ static uint32_t domains_of(const struct host_set *h, uint32_t level, uint32_t *r
     return all + bare;
 }
 
-/* Fills hosts, cost and domain of ret; takes the order of hosts away. */
-static void cost_hosts(const struct cluster *c, const struct demand *d, uint32_t *hosts, uint32_t n,
-                       struct score *ret)
+void score_cost(const struct cluster *c, const struct demand *d, uint32_t *hosts, uint32_t n,
+                struct score *ret)
 {
     const struct hierarchy_setting *h = &c->settings->hierarchies[d->hierarchy];
     struct host_set set = {.c = c, .hierarchy = d->hierarchy, .v = hosts};
@@ -79,68 +77,77 @@ static void cost_hosts(const struct cluster *c, const struct demand *d, uint32_t
     free(set.scratch);
 }
 
-/* The cost on the empty cluster, once a shape of it and choice of models. */
-static uint64_t best_cost(const struct state *s, const struct job *j)
+uint64_t score_best(const struct cluster *c, const struct place_wish *wish)
 {
-    struct demand *d = j->demand;
-    struct place_wish wish = {
-        .within = IX_NONE, .demand = d, .models = j->models, .on_empty = true};
+    struct demand *d = (struct demand *)wish->demand; /* only what it remembers is written */
+    bool is_kept = !wish->counts && !wish->is_relaxed;
+    struct place_wish empty = {.demand = d,
+                               .models = wish->models,
+                               .counts = wish->counts,
+                               .is_relaxed = wish->is_relaxed,
+                               .on_empty = true,
+                               .within = IX_NONE};
     struct place_result r = {0};
-    struct score empty;
-    uint32_t *hosts;
+    struct score score = {0};
+    uint32_t *hosts, pods = 0;
 
-    if (d->best_cost && d->best_gen == s->cluster.shape_gen &&
-        memcmp(d->best_models, j->models, sizeof(d->best_models)) == 0)
+    if (is_kept && d->best_cost && d->best_gen == c->shape_gen &&
+        memcmp(d->best_models, wish->models, d->n_roles) == 0)
         return d->best_cost;
-    if (!place_gang(&s->cluster, &wish, &r))
+    if (!place_gang(c, &empty, &r))
         return 0;
-    hosts = xcalloc(d->pods, sizeof(*hosts));
-    for (uint32_t i = 0; i < d->pods; i++)
+    for (uint32_t i = 0; i < d->n_roles; i++)
+        pods += wish->counts ? wish->counts[i] : d->roles[i].replicas;
+    hosts = xcalloc(pods, sizeof(*hosts));
+    for (uint32_t i = 0; i < pods; i++)
         hosts[i] = r.members[i].node_ix;
-    cost_hosts(&s->cluster, d, hosts, d->pods, &empty);
+    score_cost(c, d, hosts, pods, &score);
     free(hosts);
     free(r.members);
-    d->best_cost = empty.cost;
-    d->best_gen = s->cluster.shape_gen;
-    memcpy(d->best_models, j->models, sizeof(d->best_models));
-    return d->best_cost;
+    if (is_kept) {
+        d->best_cost = score.cost;
+        d->best_gen = c->shape_gen;
+        memcpy(d->best_models, wish->models, d->n_roles);
+    }
+    return score.cost;
 }
 
 /* No more than this of one host, so that no sum wraps: 4 million cores. */
 #define AMOUNT_MAX (INT64_C(1) << 32)
 
-static uint32_t share_in_use(const struct cluster *c, const uint32_t *hosts, uint32_t n,
-                             int resource)
+void share_add(struct share_in_use *share, int64_t has, int64_t takes)
 {
-    int64_t used = 0, total = 0;
+    has = has < AMOUNT_MAX ? has : AMOUNT_MAX;
+    share->total += has;
+    share->used += takes < has ? takes : has;
+}
 
-    for (uint32_t i = 0; i < n; i++) {
-        const struct node *node = c->nodes.v[hosts[i]];
-        int64_t has = node->total.amount[resource], takes = node->used.amount[resource];
-
-        has = has < AMOUNT_MAX ? has : AMOUNT_MAX;
-        total += has;
-        used += takes < has ? takes : has;
-    }
-    return total > 0 ? (uint32_t)(used * 1000 / total) : 0;
+void score_sum(struct score *ret, uint64_t best, const struct share_in_use *share)
+{
+    ret->best = best && best < ret->cost ? best : ret->cost; /* a greedy choice may be beaten */
+    ret->topology = (uint32_t)(ret->best * 1000 / ret->cost);
+    ret->packing = share->total > 0 ? (uint32_t)(share->used * 1000 / share->total) : 0;
+    ret->total =
+        (ret->topology * SCORE_TOPOLOGY_WEIGHT + ret->packing * SCORE_PACKING_WEIGHT) / 1000;
 }
 
 void score_job(const struct state *s, const struct job *j, struct score *ret)
 {
-    const struct cluster *c = &s->cluster;
+    struct place_wish wish = {.demand = j->demand, .models = j->models, .within = IX_NONE};
+    int resource = j->demand->gpus ? RES_GPUS : RES_CPU;
     uint32_t *hosts = xcalloc(j->n_members, sizeof(*hosts));
+    struct share_in_use share = {0};
 
     *ret = (struct score){0};
     for (uint32_t i = 0; i < j->n_members; i++)
         hosts[i] = j->members[i].node_ix;
-    cost_hosts(c, j->demand, hosts, j->n_members, ret);
-    ret->best = best_cost(s, j);
-    if (!ret->best || ret->best > ret->cost)
-        ret->best = ret->cost; /* a greedy choice may have been beaten */
-    ret->topology = (uint32_t)(ret->best * 1000 / ret->cost);
-    ret->packing = share_in_use(c, hosts, ret->hosts, j->demand->gpus ? RES_GPUS : RES_CPU);
-    ret->total =
-        (ret->topology * SCORE_TOPOLOGY_WEIGHT + ret->packing * SCORE_PACKING_WEIGHT) / 1000;
+    score_cost(&s->cluster, j->demand, hosts, j->n_members, ret);
+    for (uint32_t i = 0; i < ret->hosts; i++) {
+        const struct node *n = s->cluster.nodes.v[hosts[i]];
+
+        share_add(&share, n->total.amount[resource], n->used.amount[resource]);
+    }
+    score_sum(ret, score_best(&s->cluster, &wish), &share);
     free(hosts);
 }
 

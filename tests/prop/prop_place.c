@@ -157,22 +157,59 @@ static const char *check_neighbours(const struct trial *t, const struct place_re
     return NULL;
 }
 
-/* A single pod goes to the fullest node of all that take it, unless wider wishes say otherwise. */
-static const char *check_best_fit(const struct trial *t, const struct place_result *r)
+static uint32_t packing_of(const struct node *n, int64_t gpus)
 {
-    const struct node *got = cluster_node(&t->cluster, r->members[0].node_ix);
-    int64_t gpus = t->d->roles[0].each.amount[RES_GPUS];
+    return (uint32_t)((n->used.amount[RES_GPUS] + gpus) * 1000 / n->total.amount[RES_GPUS]);
+}
 
-    if (t->d->pods != 1 || t->d->preferred != SITE_HOST)
+/* Where one host holds the gang, the better of the two that it fits most tightly is taken. */
+static const char *check_one_host(const struct trial *t, const struct place_result *r)
+{
+    const struct node *best = NULL, *next = NULL;
+    int64_t each = t->d->roles[0].each.amount[RES_GPUS], gpus = each * t->d->pods;
+
+    if (t->d->preferred == IX_NONE || t->d->n_roles > 1)
         return NULL;
-    for (size_t i = 0; i < t->cluster.nodes.n; i++) {
-        const struct node *n = t->cluster.nodes.v[i];
+    for (size_t i = 0; i < t->cluster.by_name.n; i++) {
+        const struct node *n = t->cluster.nodes.v[t->cluster.by_name.v[i]];
 
-        if (n && may_use(t, n) && domain_of(t, n) != IX_NONE && node_free_gpus(n) >= gpus &&
-            node_free_gpus(n) < node_free_gpus(got))
-            return "a fuller node would have taken the pod";
+        if (!may_use(t, n) || domain_of(t, n) == IX_NONE || node_free_gpus(n) < gpus)
+            continue;
+        if (!best || node_free_gpus(n) < node_free_gpus(best)) {
+            next = best;
+            best = n;
+        } else if (!next || node_free_gpus(n) < node_free_gpus(next)) {
+            next = n;
+        }
     }
+    if (best && next && packing_of(next, gpus) / 5 > packing_of(best, gpus) / 5)
+        best = next; /* a fifth of the score is packing, in whole points */
+    for (uint32_t i = 0; best && i < t->d->pods; i++)
+        if (r->members[i].node_ix != best->ix)
+            return "another host has the better score or fit";
+    if (best && (r->packing != packing_of(best, gpus) || r->topology != 1000 ||
+                 r->score != 800 + r->packing / 5))
+        return "the score is another";
     return NULL;
+}
+
+/* The terms of the score, counted from the labels of the hosts. */
+static const char *check_score(const struct trial *t, const struct place_result *r)
+{
+    int64_t put[TRIAL_NODES_MAX + 1] = {0}, used = 0, total = 0;
+
+    for (uint32_t role = 0, at = 0; role < t->d->n_roles; role++)
+        for (uint32_t i = 0; i < t->d->roles[role].replicas; i++, at++)
+            put[r->members[at].node_ix] += t->d->roles[role].each.amount[RES_GPUS];
+    for (size_t i = 0; i < t->cluster.nodes.n; i++) {
+        if (!put[i])
+            continue;
+        used += t->cluster.nodes.v[i]->used.amount[RES_GPUS] + put[i];
+        total += t->cluster.nodes.v[i]->total.amount[RES_GPUS];
+    }
+    if (r->packing != (uint32_t)(used * 1000 / total))
+        return "packing is another";
+    return r->score == (r->topology * 800 + r->packing * 200) / 1000 ? NULL : "not the sum";
 }
 
 static void one_trial(uint64_t seed, uint32_t n_roles, uint64_t *too_careful)
@@ -200,7 +237,9 @@ static void one_trial(uint64_t seed, uint32_t n_roles, uint64_t *too_careful)
     if (fits && !broken)
         broken = check_neighbours(&t, &r);
     if (fits && !broken)
-        broken = check_best_fit(&t, &r);
+        broken = check_one_host(&t, &r);
+    if (fits && !broken)
+        broken = check_score(&t, &r);
     if (!broken && n_roles == 1 && fits != fits_somewhere(&t))
         broken = fits ? "it does not fit" : "it would fit";
     if (broken)

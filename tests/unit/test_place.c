@@ -136,9 +136,51 @@ static void the_domain_left_with_least_free_is_taken(void **state)
 
     add_eight(f);
     take(f, "n4", 4);
-    assert_true(place(f, wants(2, 4, "rack", NULL)));
-    assert_string_equal(host(f, 0), "n5"); /* one host rather than two */
-    assert_string_equal(host(f, 1), "n5");
+    assert_true(place(f, wants(3, 4, "rack", NULL)));
+    assert_string_equal(host(f, 0), "n4");
+    assert_string_equal(host(f, 1), "n5"); /* two hosts hold it */
+    assert_string_equal(host(f, 2), "n5");
+}
+
+static void a_gang_goes_to_one_host_where_one_holds_it(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    take(f, "n0", 6);
+    take(f, "n1", 6); /* the rack that is left with the least */
+    assert_true(place(f, wants(2, 2, NULL, "rack")));
+    assert_string_equal(host(f, 0), "n2");
+    assert_string_equal(host(f, 1), "n2");
+    assert_int_equal(f->result.topology, 1000);
+    assert_int_equal(f->result.packing, 500);
+    assert_int_equal(f->result.score, 900);
+}
+
+/* n0 is left with less, n1 (of 4 GPUs) would be used to a bigger share: the score decides. */
+static void the_runner_up_wins_with_the_better_score(void **state)
+{
+    struct fixture *f = *state;
+
+    add(f, "n0", "b0", "r0");
+    cluster_node_seen(&f->cluster, site_node("n1", "b0", "r1", SITE_H100, 4));
+    take(f, "n0", 5);
+    assert_true(place(f, wants(1, 3, NULL, NULL)));
+    assert_string_equal(host(f, 0), "n0"); /* 8 of 8 */
+    take(f, "n0", 1);
+    cluster_node_seen(&f->cluster, site_node("n2", "b0", "r2", SITE_H100, 16));
+    take(f, "n2", 13);
+    assert_true(place(f, wants(1, 1, NULL, NULL)));
+    assert_string_equal(host(f, 0), "n0"); /* 7 of 8, 14 of 16: a tie, the tighter fit */
+    take(f, "n0", 2);
+    cluster_node_seen(&f->cluster, site_node("n3", "b0", "r3", SITE_H100, 64));
+    take(f, "n3", 60);
+    take(f, "n1", 4);
+    assert_true(place(f, wants(1, 3, NULL, NULL)));
+    assert_string_equal(host(f, 0), "n2"); /* it is full then */
+    assert_true(place(f, wants(1, 2, NULL, NULL)));
+    assert_string_equal(host(f, 0), "n3"); /* 62 of 64 rather than 15 of 16 */
+    assert_int_equal(f->result.packing, 968);
 }
 
 static void a_preferred_level_is_climbed_when_it_does_not_fit(void **state)
@@ -445,6 +487,8 @@ int main(void)
         TEST(one_pod_goes_to_the_fullest_node_that_takes_it),
         TEST(a_gang_prefers_one_rack_by_default),
         TEST(the_domain_left_with_least_free_is_taken),
+        TEST(a_gang_goes_to_one_host_where_one_holds_it),
+        TEST(the_runner_up_wins_with_the_better_score),
         TEST(a_preferred_level_is_climbed_when_it_does_not_fit),
         TEST(a_required_level_is_never_left),
         TEST(a_node_without_the_level_serves_only_those_that_do_not_ask_for_it),
