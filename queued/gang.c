@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/job_life.h"
 #include "core/score.h"
 #include "util/str.h"
 
@@ -15,8 +16,7 @@ static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)
     if (m->phase == MEMBER_GONE)
         return false;
     /* finished pods of an end stay for their logs; a requeue and an expiry clean all */
-    return m->phase <= MEMBER_RUNNING || j->state == JOB_RESTARTING ||
-           (j->state == JOB_STOPPING && j->outcome == JOB_PENDING) ||
+    return m->phase <= MEMBER_RUNNING || job_wants_all_gone(j) ||
            (job_state_is_terminal(j->state) && !j->has_pods);
 }
 

@@ -377,3 +377,39 @@ void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *
                        fx);
     conclude(s, &ev->ref, &a, fx);
 }
+
+bool intake_admit_preempt(struct state *s, const struct ev_cancel *ev, struct effects *fx)
+{
+    const struct job *j = state_job(s, ev->job);
+    struct answer a;
+    struct err why;
+
+    if (answered_before(s, &ev->ref, fx))
+        return false;
+    if (j && j->state == JOB_RUNNING)
+        return true;
+    if (!j)
+        (void)err_set(&why, ERR_NOT_FOUND, "no such job");
+    else if (j->state != JOB_PREEMPTING)
+        (void)err_set(&why, ERR_CONFLICT, "job %s is %s; only a Running one can be preempted",
+                      j->name, job_state_name(j->state));
+    if (!j || j->state != JOB_PREEMPTING)
+        return refuse(s, &ev->ref, fx, &why);
+    a = answer_for(s, &ev->ref, ERR_OK, ev->job);
+    a.is_again = true;
+    reply(&ev->ref, &a, fx);
+    return false;
+}
+
+void intake_preempt(struct state *s, struct ev_cancel *ev, struct effects *fx)
+{
+    struct answer a = answer_for(s, &ev->ref, ERR_OK, ev->job);
+    char text[REASON_TEXT_MAX + 1];
+
+    (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why ? ": " : "",
+                   ev->why ? ev->why : "");
+    (void)job_move(s, state_job(s, ev->job),
+                   &(struct job_step){.event = JOB_EV_PREEMPT, .code = "Preempted", .text = text},
+                   fx);
+    conclude(s, &ev->ref, &a, fx);
+}

@@ -8,6 +8,9 @@
 /* false: answered already (known request, known key, refusal, dry run); nothing changes. */
 bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct effects *fx);
 bool intake_admit_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx);
+/* Running gangs only: others hold nothing that is worth a notice, or are on their way already. */
+bool intake_admit_preempt(struct state *s, const struct ev_cancel *ev, struct effects *fx);
+void intake_preempt(struct state *s, struct ev_cancel *ev, struct effects *fx);
 void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx);
 void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx);
 /* Enter a job that is filled in into the tables of the state. */

@@ -288,7 +288,7 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     job_set_timer(s, j);
     job_note(s, j, from, step->event, fx);
     job_save(s, j, fx);
-    if (to == JOB_STOPPING || to == JOB_RESTARTING) {
+    if (to == JOB_STOPPING || to == JOB_RESTARTING || to == JOB_PREEMPTING) {
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
             to == JOB_STOPPING && j->outcome != JOB_PENDING && j->has_service;
         job_check_gone(s, j, fx);
@@ -336,14 +336,15 @@ void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct 
 
 bool job_wants_all_gone(const struct job *j)
 {
-    return j->state == JOB_RESTARTING || (j->state == JOB_STOPPING && j->outcome == JOB_PENDING);
+    return j->state == JOB_RESTARTING || j->state == JOB_PREEMPTING ||
+           (j->state == JOB_STOPPING && j->outcome == JOB_PENDING);
 }
 
 void job_check_gone(struct state *s, struct job *j, struct effects *fx)
 {
     uint32_t over = j->n_gone + (job_wants_all_gone(j) ? 0 : j->n_done);
 
-    if (j->state != JOB_STOPPING && j->state != JOB_RESTARTING)
+    if (j->state != JOB_STOPPING && !job_wants_all_gone(j))
         return;
     if (over < j->n_members || (!job_wants_all_gone(j) && j->has_service))
         return;
@@ -422,7 +423,7 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
     j->is_resumed = true;
     if (j->state == JOB_BINDING) {
         (void)effects_add(fx, EFFECT_GANG_START, j->id);
-    } else if (j->state == JOB_STOPPING || j->state == JOB_RESTARTING) {
+    } else if (j->state == JOB_STOPPING || job_wants_all_gone(j)) {
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
             !job_wants_all_gone(j) && j->has_service;
         job_check_gone(s, j, fx);

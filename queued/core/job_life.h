@@ -51,7 +51,7 @@ void job_member_moves(struct state *s, struct job *j, struct member *m, uint32_t
 /* A create or bind was refused for good: another host for the member, or the gang is undone. */
 void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
                  struct effects *fx);
-/* Stopping and Restarting end when nothing of the attempt is left. */
+/* Stopping, Restarting and Preempting end when nothing of the attempt is left. */
 void job_check_gone(struct state *s, struct job *j, struct effects *fx);
 /* Its timer fired. */
 void job_time_up(struct state *s, struct job *j, struct effects *fx);

@@ -96,14 +96,24 @@ struct answer core_submit(struct core *c, struct spec *spec)
     return core_ask(c, &ev);
 }
 
-struct answer core_cancel(struct core *c, struct job_id id)
+static struct answer stop(struct core *c, struct job_id id, enum event_kind kind)
 {
-    struct event ev = {.kind = EV_JOB_CANCEL, .u.cancel = {.job = id, .ref.reply_token = 1}};
+    struct event ev = {.kind = kind, .u.cancel = {.job = id, .ref.reply_token = 1}};
 
     c->n_requests++;
     memcpy(ev.u.cancel.ref.request_id, &c->n_requests, sizeof(c->n_requests));
     (void)core_apply(c, &ev);
     return core_last(c, EFFECT_REPLY)->u.reply->answer;
+}
+
+struct answer core_cancel(struct core *c, struct job_id id)
+{
+    return stop(c, id, EV_JOB_CANCEL);
+}
+
+struct answer core_preempt(struct core *c, struct job_id id)
+{
+    return stop(c, id, EV_JOB_PREEMPT);
 }
 
 struct job *core_job(struct core *c, struct answer a)

@@ -58,7 +58,7 @@ static void send(struct client *c, struct request *r, struct inbox *inbox, usec_
     if (inbox_room(inbox) == 0)
         return;
     if (r->is_cancel) {
-        ev.kind = EV_JOB_CANCEL;
+        ev.kind = r->is_preempt ? EV_JOB_PREEMPT : EV_JOB_CANCEL;
         ev.u.cancel = (struct ev_cancel){.job = r->job, .caller.is_admin = true};
         ev.u.cancel.ref = ref_of(c, r);
         (void)inbox_push(inbox, &ev);
@@ -111,13 +111,20 @@ static void submit(struct client *c, struct inbox *inbox, usec_t now)
     send(c, r, inbox, now);
 }
 
-void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job_id job)
+static void send_stop(struct client *c, struct inbox *inbox, usec_t now, struct job_id job,
+                      bool is_preempt)
 {
     struct request *r = new_request(c);
 
     r->is_cancel = true;
+    r->is_preempt = is_preempt;
     r->job = job;
     send(c, r, inbox, now);
+}
+
+void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job_id job)
+{
+    send_stop(c, inbox, now, job, false);
 }
 
 static void cancel(struct client *c, struct inbox *inbox, usec_t now)
@@ -129,7 +136,13 @@ static void cancel(struct client *c, struct inbox *inbox, usec_t now)
 
         job = c->promises.v[c->promises.n - 1 - back].job;
     }
-    client_cancel(c, inbox, now, job);
+    if (!rng_one_in(c->rng, 3)) {
+        client_cancel(c, inbox, now, job);
+        return;
+    }
+    send_stop(c, inbox, now, job, true);
+    if (rng_one_in(c->rng, 3)) /* on its way back to the queue */
+        client_cancel(c, inbox, now, job);
 }
 
 static void repeat(struct client *c, struct inbox *inbox, usec_t now)

@@ -193,6 +193,44 @@ static void a_cancel_ends_a_job_in_every_state(void **state)
     assert_int_equal(core_cancel(c, (struct job_id){7}).code, ERR_NOT_FOUND);
 }
 
+static void a_preempted_gang_goes_back_with_its_age_and_no_restart_counted(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running(c);
+    usec_t submitted_at = j->submitted_at;
+
+    assert_int_equal(core_preempt(c, j->id).code, ERR_OK);
+    assert_int_equal(j->state, JOB_PREEMPTING);
+    assert_non_null(core_last(c, EFFECT_GANG_STOP));
+    assert_true(core_preempt(c, j->id).is_again);
+    core_see(c, j, 0, POD_SUCCEEDED, 0); /* exit code 0 after the notice: saved, not done */
+    assert_int_equal(j->state, JOB_PREEMPTING);
+    core_gone_all(c, j->id);
+    assert_int_equal(j->state, JOB_PENDING);
+    assert_int_equal(j->submitted_at, submitted_at);
+    assert_int_equal(j->restarts, 0);
+    assert_int_equal(j->charged_gpus, 0);
+    assert_string_equal(j->reason.code, "Preempted");
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->attempt, 2);
+}
+
+static void only_a_running_gang_is_preempted(void **state)
+{
+    struct core *c = *state;
+    struct job *waits = core_job(c, core_submit(c, site_spec("waits", 9, 8)));
+    struct job *j = running(c);
+
+    assert_int_equal(core_preempt(c, waits->id).code, ERR_CONFLICT);
+    assert_int_equal(core_preempt(c, (struct job_id){7}).code, ERR_NOT_FOUND);
+    assert_int_equal(core_preempt(c, j->id).code, ERR_OK);
+    assert_int_equal(core_cancel(c, j->id).code, ERR_OK);
+    assert_int_equal(j->state, JOB_STOPPING);
+    core_gone_all(c, j->id);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_CANCELLED);
+}
+
 static void pods_refused_for_good_end_the_job_as_rejected(void **state)
 {
     struct core *c = *state;
@@ -422,6 +460,8 @@ int main(void)
         TEST(a_gang_that_does_not_start_in_time_is_requeued),
         TEST(max_runtime_counts_from_running),
         TEST(a_cancel_ends_a_job_in_every_state),
+        TEST(a_preempted_gang_goes_back_with_its_age_and_no_restart_counted),
+        TEST(only_a_running_gang_is_preempted),
         TEST(pods_refused_for_good_end_the_job_as_rejected),
         TEST(the_same_request_gets_the_same_job),
         TEST(a_submit_key_means_one_job_and_one_spec),
