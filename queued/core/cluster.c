@@ -273,6 +273,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     before = n->total;
     expected_before = n->expected_gpus;
     was_usable = n->is_usable;
+    c->fact_gen++;
     count_out(c, n);
     if (n->model < MODELS_MAX)
         c->model_gpus[n->model] -= n->total.amount[RES_GPUS];
@@ -307,6 +308,7 @@ void cluster_node_gone(struct cluster *c, const char *name)
 
     if (!n || !n->is_known)
         return;
+    c->fact_gen++;
     count_out(c, n);
     if (n->model < MODELS_MAX)
         c->model_gpus[n->model] -= n->total.amount[RES_GPUS];

@@ -40,7 +40,8 @@ struct cluster {
                                            ([MODELS_MAX]: on one without) */
     uint64_t freed_any;                 /* the same, of any node */
     uint64_t
-        taken_any; /* something was taken: a greedy choice of several roles may turn out well */
+        taken_any;     /* something was taken: a greedy choice of several roles may turn out well */
+    uint64_t fact_gen; /* a node was told of, or went: forks are over */
     struct constraint *constraints;
 };
 

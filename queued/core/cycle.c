@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/backfill.h"
 #include "core/order.h"
 #include "core/place.h"
 
@@ -112,6 +113,35 @@ static bool is_any_excluded(const struct job *j)
     return j->excluded[0] != IX_NONE;
 }
 
+/* On other hosts than the excluded ones, if it can be: a host that refused is better than none,
+ * back-off spaces it. */
+static bool place_somewhere(const struct state *s, const struct job *j, struct place_wish *wish,
+                            struct place_result *ret)
+{
+    wish->excluded = j->excluded;
+    if (place_gang(&s->cluster, wish, ret))
+        return true;
+    wish->excluded = NULL;
+    return is_any_excluded(j) && place_gang(&s->cluster, wish, ret);
+}
+
+/* Place it where it leaves reserved room; what only a reservation stops is noted in its bucket. */
+static bool place_beside(const struct state *s, struct job *j, struct place_wish *wish,
+                         struct place_result *ret)
+{
+    wish->n_beside = backfill_beside(s, j, backfill_end(j, s->now), &wish->beside);
+    if (place_somewhere(s, j, wish, ret))
+        return true;
+    if (wish->n_beside == 0)
+        return false;
+    wish->n_beside = 0;
+    if (place_somewhere(s, j, wish, ret)) {
+        free(ret->members);
+        j->bucket->is_held_back = true;
+    }
+    return false;
+}
+
 /* Place one gang; false: it does not fit, or its limit is full. */
 static bool try_job(struct state *s, struct job *j, struct event *ev)
 {
@@ -121,22 +151,16 @@ static bool try_job(struct state *s, struct job *j, struct event *ev)
 
     s->n_evaluations++;
     s->turn_evaluations++;
+    j->bucket->is_held_back = false;
     refresh_shares(s, j->demand);
     list_choices(s, j->demand, &c);
     do {
         uint8_t models[JOB_ROLES_MAX];
-        struct place_wish wish = {
-            .within = IX_NONE, .demand = j->demand, .models = models, .excluded = j->excluded};
-        bool placed;
+        struct place_wish wish = {.within = IX_NONE, .demand = j->demand, .models = models};
 
         if (!combination(&c, j->demand, models) || !limits_admit(s, j, models))
             continue;
-        placed = place_gang(&s->cluster, &wish, &r);
-        if (!placed && is_any_excluded(j)) {
-            wish.excluded = NULL; /* a host that refused is better than none: back-off spaces it */
-            placed = place_gang(&s->cluster, &wish, &r);
-        }
-        if (!placed)
+        if (!place_beside(s, j, &wish, &r))
             continue;
         *ev = (struct event){.kind = EV_GANG_PLACED, .at = s->now};
         ev->u.placed.job = j->id;
@@ -160,16 +184,27 @@ static bool next_refused_host(struct state *s, usec_t now, struct event *ev)
     return true;
 }
 
-bool cycle_next(struct state *s, usec_t now, struct event *ev)
+/* Place the gang, or else the shortest one of its bucket; neither: the bucket sleeps. */
+static bool try_bucket(struct state *s, struct job *j, struct event *ev)
+{
+    struct job *shortest;
+
+    if (try_job(s, j, ev))
+        return true;
+    shortest = j->bucket->is_held_back ? backfill_shortest(j, s->now) : NULL;
+    if (shortest && shortest != j && try_job(s, shortest, ev))
+        return true;
+    backfill_blocked(s, j, s->now);
+    order_block(s, j->bucket);
+    return false;
+}
+
+/* One pass over the buckets that are awake. */
+static bool scan_once(struct state *s, usec_t now, struct event *ev)
 {
     struct order_scan scan;
     bool placed = false;
 
-    if (next_refused_host(s, now, ev))
-        return true;
-    if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
-        return false;
-    s->now = now;
     order_scan_init(&scan, s, now);
     while (!placed && s->turn_evaluations < TURN_EVALUATIONS_MAX) {
         struct job *j = order_scan_next(&scan);
@@ -177,10 +212,26 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
         s->is_quiet = !j;
         if (!j)
             break;
-        placed = try_job(s, j, ev);
-        if (!placed)
-            order_block(s, j->bucket);
+        placed = try_bucket(s, j, ev);
     }
     order_scan_fini(&scan);
+    return placed;
+}
+
+bool cycle_next(struct state *s, usec_t now, struct event *ev)
+{
+    bool placed;
+    uint64_t gen;
+
+    if (next_refused_host(s, now, ev))
+        return true;
+    if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
+        return false;
+    s->now = now;
+    backfill_begin(s, now);
+    do { /* a reservation that moved wakes those behind it */
+        gen = backfill_gen(s);
+        placed = scan_once(s, now, ev);
+    } while (!placed && gen != backfill_gen(s) && s->turn_evaluations < TURN_EVALUATIONS_MAX);
     return placed;
 }

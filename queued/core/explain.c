@@ -462,7 +462,7 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
         *x = limit;
     if (x->code[0])
         return x;
-    if (b->is_blocked && !order_is_awake(s, b)) {
+    if (b->is_blocked && !b->is_held_back && !order_is_awake(s, b)) {
         say(x, "InsufficientGpus", "its roles fit one by one, not together");
         next_step(x, "starts when more nodes are free");
     }
@@ -500,6 +500,8 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
         next_step(x, "'queuectl describe %s' shows what was refused or failed", j->name);
     } else if (verdict->code[0]) {
         *x = *verdict;
+    } else if (explain_reserved(s, j, now, x)) {
+        return;
     } else if (j->position > 1) {
         say(x, "Priority", "%u jobs of %s are ahead", j->position - 1, j->tenant);
         next_step(x, "'queuectl list --tenant %s' shows them", j->tenant);

@@ -384,6 +384,7 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             return;
         }
         s->is_quiet = false; /* its back-off is over */
+        j->bucket->is_blocked &= !j->bucket->is_held_back;
         job_set_timer(s, j);
         return;
     case JOB_BINDING:

@@ -13,6 +13,8 @@
 
 #include <utlist.h>
 
+#include "core/backfill.h"
+
 bool order_is_before(const struct job *a, const struct job *b)
 {
     if (a->priority != b->priority)
@@ -53,6 +55,7 @@ void order_add(struct state *s, struct job *j)
         DL_PREPEND_ELEM(b->head, after, j);
     }
     b->n++;
+    b->is_blocked &= !b->is_held_back; /* a shorter run may fit before the reservation */
     j->bucket = b;
     s->is_quiet = false;
 }
@@ -103,6 +106,7 @@ static uint64_t freed_sum(const struct state *s, const struct demand *d)
 void order_block(struct state *s, struct bucket *b)
 {
     b->is_blocked = true;
+    b->seen_backfill_gen = backfill_gen(s);
     b->seen_shape_gen = s->cluster.shape_gen;
     b->seen_released_gen = released_sum(s, b->key.tenant_ix);
     b->seen_freed_gen = freed_sum(s, b->key.demand);
@@ -114,7 +118,8 @@ bool order_is_awake(const struct state *s, const struct bucket *b)
         return false; /* its tenant left the configuration */
     if (!b->is_blocked)
         return true;
-    return b->seen_shape_gen != s->cluster.shape_gen ||
+    return (b->is_held_back && b->seen_backfill_gen != backfill_gen(s)) ||
+           b->seen_shape_gen != s->cluster.shape_gen ||
            b->seen_released_gen != released_sum(s, b->key.tenant_ix) ||
            b->seen_freed_gen != freed_sum(s, b->key.demand);
 }

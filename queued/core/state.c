@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/backfill.h"
 #include "core/expire.h"
 #include "core/facts.h"
 #include "core/intake.h"
@@ -29,6 +30,7 @@ struct state *state_create(const struct settings *settings)
     s->meta.next_seq = s->meta.oldest_seq = 1;
     s->turn = 1;
     s->positions = xcalloc(1, sizeof(*s->positions));
+    s->backfill = backfill_create();
     return s;
 }
 
@@ -79,6 +81,7 @@ void state_destroy(struct state *s)
     free_tables(s);
     vec_fini(&s->positions->order);
     free(s->positions);
+    backfill_destroy(s->backfill);
     vec_fini(&s->by_id);
     vec_fini(&s->ids);
     vec_fini(&s->active);
@@ -127,6 +130,7 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
     case EV_GANG_PLACED:
         s->n_decisions++;
         job_place(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);
+        backfill_started(s, state_job(s, ev->u.placed.job));
         break;
     case EV_NODE_SEEN:
         facts_node_seen(s, ev->u.node);

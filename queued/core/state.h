@@ -26,6 +26,8 @@ struct bucket {
     uint32_t n;
     /* "does not fit" with what it was judged from; asleep while nothing of that has moved */
     bool is_blocked;
+    bool is_held_back; /* it fits, but for a reservation */
+    uint64_t seen_backfill_gen;
     uint64_t seen_shape_gen, seen_released_gen;
     uint64_t seen_freed_gen; /* sum over the models it may use */
     struct explain *verdict; /* in words, of verdict_turn; NULL: nobody has asked */
@@ -109,6 +111,7 @@ struct state {
     bool is_store_low;
     char cluster_trouble[REASON_TEXT_MAX + 1];
     struct positions *positions;
+    struct backfill *backfill; /* reservations */
     bool is_quiet;             /* the last cycle found nothing and nothing has changed since */
     uint32_t turn_evaluations; /* in this turn */
     uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */

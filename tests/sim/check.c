@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "core/backfill.h"
 #include "core/explain.h"
 #include "core/invariant.h"
 #include "core/place.h"
@@ -215,6 +216,7 @@ static bool would_fit(const struct sim *s, const struct job *j)
         .within = IX_NONE, .demand = d, .models = models, .excluded = j->excluded};
     struct place_result r;
 
+    wish.n_beside = backfill_beside(s->state, j, backfill_end(j, s->now), &wish.beside);
     for (uint32_t m = 0; m < s->settings.n_models; m++) {
         bool is_wanted = true;
 

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backfill.c - replay the latest ends onto a fork until the blocked gang fits (EASY backfill,
+ * Mu'alem and Feitelson 2001, with hosts instead of counts).
+ *
+ * Ends only free, so the first that suffices is found by halving. A reservation is kept as it is
+ * while its hosts hold it; a new look replaces it only by an earlier one.
+ */
+#include "core/backfill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/order.h"
+#include "core/place.h"
+
+enum { SLOTS = MODELS_MAX + 1 /* the last: gangs without GPUs */, HEIRS_MAX = 8 };
+
+#define SPAN_MAX (INT64_C(100) * 366 * 86400 * USEC_PER_SEC)
+
+struct held {
+    uint32_t node_ix;
+    struct resources asks;
+};
+
+struct reservation {
+    struct job_id job; /* 0: none */
+    usec_t at;
+    VEC(struct held) held;
+    struct cluster *fork; /* the cluster at `at`, with the gang in place */
+    uint64_t stamp;       /* of the cluster that fork was made of; 0: not made */
+};
+
+struct backfill {
+    struct reservation of[SLOTS];
+    const struct cluster *beside[SLOTS];
+    uint64_t gen;
+};
+
+struct backfill *backfill_create(void)
+{
+    return xcalloc(1, sizeof(struct backfill));
+}
+
+static void reservation_drop(struct backfill *b, struct reservation *r)
+{
+    vec_fini(&r->held);
+    cluster_fork_free(r->fork);
+    *r = (struct reservation){0};
+    b->gen++;
+}
+
+void backfill_destroy(struct backfill *b)
+{
+    for (int m = 0; m < SLOTS; m++)
+        reservation_drop(b, &b->of[m]);
+    free(b);
+}
+
+uint64_t backfill_gen(const struct state *s)
+{
+    return s->backfill->gen;
+}
+
+static usec_t span(usec_t d)
+{
+    return d < 0 ? 0 : d > SPAN_MAX ? SPAN_MAX : d;
+}
+
+usec_t backfill_end(const struct job *j, usec_t now)
+{
+    bool is_decided = j->n_members > 0;
+    usec_t start = (is_decided ? j->attempt_at : now) + span(j->start_timeout_us);
+
+    if (is_decided && j->running_at && j->running_at < start)
+        start = j->running_at;
+    return start + span(j->max_runtime_us) + span(j->grace_us);
+}
+
+static uint64_t stamp_of(const struct cluster *c)
+{
+    return c->freed_any + c->taken_any + c->fact_gen + 1;
+}
+
+static bool role_may_use(const struct demand_role *role, uint32_t model)
+{
+    return role->n_models == 0 || memchr(role->models, (int)model, role->n_models);
+}
+
+/* May its GPUs be judged by this slot? */
+static bool is_of_slot(const struct demand *d, uint32_t slot)
+{
+    for (uint32_t r = 0; r < d->n_roles && d->gpus; r++)
+        if (d->roles[r].each.amount[RES_GPUS] && slot < MODELS_MAX &&
+            role_may_use(&d->roles[r], slot))
+            return true;
+    return d->gpus == 0 && slot == MODELS_MAX;
+}
+
+/* Models of a gang planned in a slot; false: a limit stops it, not the cluster. */
+static bool models_of(const struct state *s, const struct job *j, uint32_t slot, uint8_t *ret)
+{
+    uint64_t gpus[MODELS_MAX] = {0};
+
+    memset(ret, MODELS_MAX, JOB_ROLES_MAX);
+    for (uint32_t r = 0; r < j->demand->n_roles; r++) {
+        const struct demand_role *role = &j->demand->roles[r];
+
+        if (role->each.amount[RES_GPUS] == 0)
+            continue;
+        ret[r] = role_may_use(role, slot) ? (uint8_t)slot : role->models[0];
+        if (ret[r] >= s->settings->n_models)
+            return false;
+        gpus[ret[r]] += (uint64_t)role->replicas * (uint64_t)role->each.amount[RES_GPUS];
+    }
+    for (uint32_t m = 0; m < s->settings->n_models; m++)
+        if (gpus[m] && !tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL))
+            return false;
+    return true;
+}
+
+static void hold_members(struct cluster *fork, const struct job *j, bool is_hold)
+{
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *m = &j->members[i];
+        struct resources asks;
+
+        if (m->phase > MEMBER_RUNNING)
+            continue; /* holds nothing */
+        state_pod_asks(j, m->role, &asks);
+        if (is_hold)
+            cluster_hold(fork, m->node_ix, &asks);
+        else
+            cluster_release(fork, m->node_ix, &asks);
+    }
+}
+
+static void fork_anew(struct reservation *r, const struct cluster *c)
+{
+    if (r->fork)
+        cluster_fork_copy(r->fork, c);
+    else
+        r->fork = cluster_fork(c);
+}
+
+/* Fork at r->at with the gang in place. false: its hosts have no room for it at that time. */
+static bool rebuild(const struct state *s, struct reservation *r)
+{
+    uint64_t stamp = stamp_of(&s->cluster);
+    bool fits = true;
+
+    if (r->stamp == stamp)
+        return true;
+    r->stamp = stamp;
+    fork_anew(r, &s->cluster);
+    for (size_t i = 0; i < s->active.n; i++)
+        if (backfill_end(s->active.v[i], 0) <= r->at)
+            hold_members(r->fork, s->active.v[i], false);
+    for (size_t i = 0; i < r->held.n && fits; i++) {
+        const struct node *n = cluster_node(r->fork, r->held.v[i].node_ix);
+        struct resources left;
+
+        fits = n && n->is_usable;
+        if (!fits)
+            break;
+        node_free(n, &left);
+        fits = resources_fit(&r->held.v[i].asks, &left);
+        cluster_hold(r->fork, n->ix, &r->held.v[i].asks);
+    }
+    if (!fits)
+        r->stamp = 0;
+    return fits;
+}
+
+struct end {
+    usec_t at;
+    const struct job *job;
+};
+
+static int by_end(const void *a, const void *b)
+{
+    const struct end *x = a, *y = b;
+
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->job->id.v < y->job->id.v ? -1 : x->job->id.v > y->job->id.v;
+}
+
+static void keep_plan(struct reservation *r, const struct job *j, struct place_result *p)
+{
+    uint32_t at = 0;
+
+    r->held.n = 0;
+    for (uint32_t k = 0; k < j->demand->n_roles; k++) {
+        struct resources asks = j->demand->roles[k].each;
+
+        if (p->fixed_cpu_milli[k] >= 0)
+            asks.amount[RES_CPU] = p->fixed_cpu_milli[k];
+        if (p->fixed_memory_bytes[k] >= 0)
+            asks.amount[RES_MEMORY] = p->fixed_memory_bytes[k];
+        for (uint32_t i = 0; i < j->demand->roles[k].replicas; i++, at++)
+            *vec_push(&r->held) = (struct held){p->members[at].node_ix, asks};
+    }
+    free(p->members);
+    *p = (struct place_result){0};
+}
+
+/* The earliest plan for j in a slot; false: the ends that are known do not suffice. */
+static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec_t now,
+                 struct reservation *ret)
+{
+    struct end *ends = xcalloc(s->active.n + 1, sizeof(*ends));
+    uint8_t models[JOB_ROLES_MAX];
+    struct place_wish wish = {.demand = j->demand, .models = models, .within = IX_NONE};
+    size_t lo = 0, hi = s->active.n + 1, mid = s->active.n;
+
+    for (size_t i = 0; i < s->active.n; i++)
+        ends[i] = (struct end){backfill_end(s->active.v[i], 0), s->active.v[i]};
+    if (s->active.n)
+        qsort(ends, s->active.n, sizeof(*ends), by_end);
+    if (!models_of(s, j, slot, models))
+        hi = lo;
+    wish.n_beside = backfill_beside(s, j, INT64_MAX, &wish.beside);
+    for (; lo < hi; mid = (lo + hi) / 2) {
+        struct place_result p = {0};
+
+        fork_anew(ret, &s->cluster);
+        for (size_t i = 0; i < mid; i++)
+            hold_members(ret->fork, ends[i].job, false);
+        if (place_gang(ret->fork, &wish, &p)) {
+            keep_plan(ret, j, &p);
+            ret->job = j->id;
+            ret->at = mid && ends[mid - 1].at > now ? ends[mid - 1].at : now;
+            hi = mid;
+        } else {
+            lo = mid + 1;
+        }
+    }
+    free(ends);
+    return ret->job.v != 0;
+}
+
+static struct reservation *own_of(const struct state *s, const struct job *j)
+{
+    for (int m = 0; m < SLOTS; m++)
+        if (s->backfill->of[m].job.v == j->id.v)
+            return &s->backfill->of[m];
+    return NULL;
+}
+
+/* Is the slot free for j, or taken by one that comes after it? */
+static bool is_open(const struct state *s, const struct reservation *r, const struct job *j)
+{
+    const struct job *has = state_job(s, r->job);
+
+    return !has || has == j || order_is_before(j, has);
+}
+
+void backfill_blocked(struct state *s, struct job *j, usec_t now)
+{
+    struct backfill *b = s->backfill;
+    struct reservation best = {0}, *own = own_of(s, j), *to = own;
+
+    for (uint32_t m = 0; m < SLOTS; m++) {
+        struct reservation r = {0};
+
+        if ((own && own != &b->of[m]) || !is_of_slot(j->demand, m) || !is_open(s, &b->of[m], j))
+            continue;
+        if (plan(s, j, m, now, &r) && (!best.job.v || r.at < best.at)) {
+            struct reservation swap = best;
+
+            best = r;
+            r = swap;
+            to = &b->of[m];
+        }
+        vec_fini(&r.held);
+        cluster_fork_free(r.fork);
+    }
+    if (own && rebuild(s, own) && (!best.job.v || best.at >= own->at)) {
+        vec_fini(&best.held);
+        cluster_fork_free(best.fork);
+    } else if (to) {
+        reservation_drop(b, to);
+        *to = best;
+    }
+}
+
+/* Earliest in order, after `last`, of the blocked ones that a slot may serve. */
+static struct job *next_heir(const struct state *s, uint32_t slot, const struct job *last)
+{
+    struct job *best = NULL;
+
+    for (struct bucket *k = s->buckets; k; k = k->hh.next)
+        if (k->is_blocked && k->key.tenant_ix != IX_NONE && is_of_slot(k->key.demand, slot) &&
+            (!last || order_is_before(last, k->head)) && (!best || order_is_before(k->head, best)))
+            best = k->head;
+    return best;
+}
+
+void backfill_begin(struct state *s, usec_t now)
+{
+    struct backfill *b = s->backfill;
+
+    for (uint32_t m = 0; m < SLOTS; m++) {
+        struct reservation *r = &b->of[m];
+        struct job *j = state_job(s, r->job);
+
+        if (r->job.v == 0)
+            continue;
+        if (j && j->state == JOB_PENDING && j->tenant_ix != IX_NONE) {
+            if (!rebuild(s, r)) /* its hosts are gone, or taken by one that goes first */
+                backfill_blocked(s, j, now);
+            continue;
+        }
+        reservation_drop(b, r);
+        j = next_heir(s, m, NULL);
+        for (int n = 0; j && r->job.v == 0 && n < HEIRS_MAX; n++) {
+            backfill_blocked(s, j, now);
+            j = next_heir(s, m, j);
+        }
+    }
+}
+
+static bool holds_back(const struct state *s, const struct reservation *r, const struct job *j,
+                       usec_t end)
+{
+    const struct job *has = state_job(s, r->job);
+
+    return has && has != j && end > r->at && order_is_before(has, j);
+}
+
+uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
+                         const struct cluster *const **ret)
+{
+    struct backfill *b = s->backfill;
+    uint32_t n = 0;
+
+    for (int m = 0; m < SLOTS; m++)
+        if (holds_back(s, &b->of[m], j, end) && rebuild(s, &b->of[m]))
+            b->beside[n++] = b->of[m].fork;
+    *ret = b->beside;
+    return n;
+}
+
+struct job *backfill_shortest(const struct job *j, usec_t now)
+{
+    struct job *best = NULL;
+
+    for (struct job *o = j->bucket->head; o; o = o->next)
+        if (o->not_before <= now && (!best || backfill_end(o, now) < backfill_end(best, now)))
+            best = o;
+    return best;
+}
+
+void backfill_started(struct state *s, const struct job *j)
+{
+    uint64_t stamp = stamp_of(&s->cluster);
+
+    for (int m = 0; m < SLOTS; m++) {
+        struct reservation *r = &s->backfill->of[m];
+        const struct job *has = state_job(s, r->job);
+
+        /* one that goes first may have taken the reserved hosts: look at them again */
+        if (!has || has == j || order_is_before(j, has) || r->stamp + j->n_members != stamp)
+            continue;
+        if (backfill_end(j, 0) > r->at)
+            hold_members(r->fork, j, true);
+        r->stamp = stamp;
+    }
+}
+
+static void tell(const struct state *s, const struct reservation *r, struct reserved *ret)
+{
+    const struct node *n = r->held.n ? cluster_node(&s->cluster, r->held.v[0].node_ix) : NULL;
+
+    *ret = (struct reserved){.job = state_job(s, r->job), .at = r->at, .node = n ? n->name : "?"};
+    for (size_t i = 0; i < r->held.n; i++)
+        ret->n_nodes += i == 0 || r->held.v[i].node_ix != r->held.v[i - 1].node_ix;
+}
+
+bool backfill_ahead(const struct state *s, const struct job *j, usec_t end, struct reserved *ret)
+{
+    for (int m = 0; m < SLOTS; m++)
+        if (is_of_slot(j->demand, (uint32_t)m) && holds_back(s, &s->backfill->of[m], j, end)) {
+            tell(s, &s->backfill->of[m], ret);
+            return true;
+        }
+    return false;
+}
+
+bool backfill_own(const struct state *s, const struct job *j, struct reserved *ret)
+{
+    const struct reservation *r = own_of(s, j);
+
+    if (r && ret)
+        tell(s, r, ret);
+    return r != NULL;
+}

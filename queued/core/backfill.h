@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backfill.h - room kept for the first blocked gang of each GPU model, and who may use it until
+ * then.
+ *
+ * A reservation says when its gang can start at the latest and on which nodes, given that every
+ * gang ends at its latest end (contracts.md 2). It lives in memory: after a start the first cycle
+ * makes it again. Order here is priority, submission, id: a gang is held back only by those before
+ * it, so that no two hold back each other and reservations yield to higher priority.
+ */
+#ifndef QUEUED_CORE_BACKFILL_H
+#define QUEUED_CORE_BACKFILL_H
+
+#include "core/state.h"
+
+struct backfill *backfill_create(void);
+void backfill_destroy(struct backfill *b);
+
+/* Latest end of the attempt of a job that holds nodes, or of one decided at now. */
+usec_t backfill_end(const struct job *j, usec_t now);
+/* Before a cycle: drop what is no longer waited for, and give it to the next blocked gang. */
+void backfill_begin(struct state *s, usec_t now);
+/* Forks (the cluster at a reserved time, its gang in place) that a gang ending at `end` must leave
+ * room on; valid until the next call of this header. */
+uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
+                         const struct cluster *const **ret);
+/* The one in j's bucket, eligible now, with the shortest run: what j may not, it may. */
+struct job *backfill_shortest(const struct job *j, usec_t now);
+/* j is blocked: reserve for it when it is the first of its model. */
+void backfill_blocked(struct state *s, struct job *j, usec_t now);
+/* j was placed: what it takes is taken from the forks too. */
+void backfill_started(struct state *s, const struct job *j);
+/* Moves when a reservation is made, moved or dropped: sleepers behind one wake. */
+uint64_t backfill_gen(const struct state *s);
+
+struct reserved {
+    const struct job *job;
+    usec_t at;
+    uint32_t n_nodes;
+    const char *node; /* one of them */
+};
+/* The reservation that a gang with this latest end would have to leave room for; false: none. */
+bool backfill_ahead(const struct state *s, const struct job *j, usec_t end, struct reserved *ret);
+/* The reservation of a pending gang itself; false: it has none. */
+bool backfill_own(const struct state *s, const struct job *j, struct reserved *ret);
+
+#endif

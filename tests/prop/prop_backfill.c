@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prop_backfill.c - over random runs: a reserved start never moves later while its gang waits.
+ *
+ * One tenant and one priority, nodes that stay: what may move a start later (a gang that goes
+ * first, lost capacity) does not happen, so that only backfilled gangs could.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/backfill.h"
+
+#include "../fake/fake_core.h"
+#include "../sim/rng.h"
+
+enum { SEEDS = 150, STEPS = 60 };
+
+static void submit(struct core *c, struct rng *g)
+{
+    struct spec *s = site_spec("job", 1 + rng_below(g, 4), rng_one_in(g, 3) ? 4 : 8);
+
+    s->max_runtime_us = rng_between(g, 1, 20) * 600 * USEC_PER_SEC;
+    (void)core_submit(c, s);
+}
+
+/* Ends come at the latest end or before, as the kubelet and maxRuntime make them. */
+static void end_some(struct core *c, struct rng *g)
+{
+    for (size_t i = c->state->active.n; i-- > 0;) {
+        struct job *j = c->state->active.v[i];
+
+        if (c->now + 600 * USEC_PER_SEC < backfill_end(j, 0) && !rng_one_in(g, 8))
+            continue;
+        core_see_all(c, j->id, POD_SUCCEEDED);
+        core_service_gone(c, j->id);
+    }
+}
+
+struct watch {
+    struct job_id job; /* whose reservation was seen last */
+    usec_t at;
+    uint64_t compared, held_back;
+};
+
+/* The reservation against the one seen after the last step. */
+static void look(const struct core *c, struct watch *w, uint64_t seed)
+{
+    for (size_t i = 0; i < c->state->by_id.n; i++) {
+        struct job *j = c->state->by_id.v[i];
+        struct reserved r;
+
+        w->held_back += j->bucket && j->bucket->is_held_back;
+        if (j->state != JOB_PENDING || !backfill_own(c->state, j, &r))
+            continue;
+        if (w->job.v == j->id.v && r.at > w->at)
+            fail_msg("seed %llu: %s from %lld to %lld", (unsigned long long)seed, j->name,
+                     (long long)w->at, (long long)r.at);
+        w->compared += w->job.v == j->id.v;
+        w->job = j->id;
+        w->at = r.at;
+    }
+}
+
+static void a_reserved_start_never_moves_later(void **state)
+{
+    struct watch w = {.compared = 0};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct rng g = {seed};
+        struct core c;
+
+        core_init(&c);
+        core_nodes(&c, 4);
+        core_up(&c);
+        w.job.v = 0;
+        for (int step = 0; step < STEPS; step++) {
+            core_pass(&c, rng_between(&g, 1, 300) * USEC_PER_SEC);
+            end_some(&c, &g);
+            for (uint32_t n = rng_below(&g, 3); n > 0; n--)
+                submit(&c, &g);
+            (void)core_cycle(&c);
+            look(&c, &w, seed);
+            core_forget(&c);
+        }
+        core_fini(&c);
+    }
+    assert_true(w.compared > SEEDS);
+    assert_true(w.held_back > SEEDS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_reserved_start_never_moves_later)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_backfill.c - room kept for the first blocked gang, and who may use it until then. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/backfill.h"
+#include "core/explain.h"
+
+#include "../fake/fake_core.h"
+
+#define HOUR (3600 * USEC_PER_SEC)
+
+/* A gang of n whole nodes that may run for so long, of a priority. */
+static struct job *submit(struct core *c, uint32_t nodes, usec_t runtime, int32_t priority)
+{
+    struct spec *s = site_spec("job", nodes, 8);
+
+    core_pass(c, USEC_PER_SEC);
+    s->max_runtime_us = runtime;
+    s->priority = priority;
+    return core_job(c, core_submit(c, s));
+}
+
+static void end(struct core *c, struct job *j)
+{
+    core_see_all(c, j->id, POD_SUCCEEDED);
+    core_service_gone(c, j->id);
+}
+
+static void a_stream_of_small_jobs_does_not_starve_a_large_one(void **state)
+{
+    struct core *c = *state;
+    struct job *first = submit(c, 3, 2 * HOUR, 500), *large, *small;
+    struct explain x;
+
+    (void)core_cycle(c);
+    large = submit(c, 4, HOUR, 500);
+    (void)core_cycle(c);
+    assert_true(backfill_own(c->state, large, NULL));
+    small = submit(c, 1, 5 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 0);
+    explain_job(c->state, small, c->now, &x);
+    assert_string_equal(x.code, "ReservedForLarger");
+    end(c, first);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(large->state, JOB_BINDING);
+    assert_int_equal(small->state, JOB_PENDING);
+}
+
+static void a_job_that_ends_before_the_reservation_starts(void **state)
+{
+    struct core *c = *state;
+    struct job *large, *longer, *shorter;
+
+    (void)submit(c, 3, 2 * HOUR, 500);
+    (void)core_cycle(c);
+    large = submit(c, 4, HOUR, 500);
+    longer = submit(c, 1, 5 * HOUR, 500); /* equal demand: one bucket */
+    (void)core_cycle(c);
+    shorter = submit(c, 1, HOUR, 500);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(shorter->state, JOB_BINDING);
+    assert_int_equal(longer->state, JOB_PENDING);
+    assert_int_equal(large->state, JOB_PENDING);
+}
+
+static void a_job_beside_the_reserved_hosts_starts(void **state)
+{
+    struct core *c = *state;
+    struct job *small;
+
+    (void)submit(c, 3, 2 * HOUR, 500);
+    (void)core_cycle(c);
+    (void)submit(c, 3, HOUR, 500); /* of four nodes, one stays */
+    (void)core_cycle(c);
+    small = submit(c, 1, 50 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(small->state, JOB_BINDING);
+}
+
+static void a_reservation_yields_to_higher_priority(void **state)
+{
+    struct core *c = *state;
+    struct job *urgent;
+
+    (void)submit(c, 3, 2 * HOUR, 500);
+    (void)core_cycle(c);
+    (void)submit(c, 4, HOUR, 500);
+    (void)core_cycle(c);
+    urgent = submit(c, 1, 50 * HOUR, 900);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(urgent->state, JOB_BINDING);
+}
+
+static void a_gang_that_can_never_run_keeps_no_room(void **state)
+{
+    struct core *c = *state;
+    struct job *never = submit(c, 9, HOUR, 500), *small;
+
+    (void)core_cycle(c);
+    assert_false(backfill_own(c->state, never, NULL));
+    small = submit(c, 1, 50 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(small->state, JOB_BINDING);
+}
+
+static void a_reservation_for_one_model_leaves_the_others_alone(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("other", 1, 8);
+    const char *model = "A100";
+    struct job *other;
+
+    core_node(c, site_node("a100", "b9", "r9", SITE_A100, 8));
+    (void)submit(c, 3, 2 * HOUR, 500);
+    (void)core_cycle(c);
+    (void)submit(c, 4, HOUR, 500);
+    (void)core_cycle(c);
+    s->roles[0].gpu_models = (struct spec_strings){&model, 1};
+    s->max_runtime_us = 50 * HOUR;
+    core_pass(c, USEC_PER_SEC);
+    other = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(other->state, JOB_BINDING);
+}
+
+static void a_cancelled_head_hands_its_room_to_the_next(void **state)
+{
+    struct core *c = *state;
+    struct job *head, *next, *small;
+
+    (void)submit(c, 3, 2 * HOUR, 500);
+    (void)core_cycle(c);
+    head = submit(c, 4, HOUR, 500);
+    (void)core_cycle(c);
+    next = submit(c, 2, HOUR, 500);
+    small = submit(c, 1, 50 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 0);
+    (void)core_cancel(c, head->id);
+    (void)core_cycle(c);
+    assert_true(next->state == JOB_BINDING || backfill_own(c->state, next, NULL));
+    assert_int_equal(small->state, JOB_BINDING); /* two of four nodes are enough for next */
+}
+
+static void an_endless_run_is_cut_to_a_span_that_adds_up(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submit(c, 1, HOUR, 500);
+
+    j->max_runtime_us = INT64_MAX;
+    j->start_timeout_us = INT64_MAX;
+    assert_true(backfill_end(j, c->now) > c->now);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, core_set_up, core_tear_down)
+    const struct CMUnitTest tests[] = {
+        T(a_stream_of_small_jobs_does_not_starve_a_large_one),
+        T(a_job_that_ends_before_the_reservation_starts),
+        T(a_job_beside_the_reserved_hosts_starts),
+        T(a_reservation_yields_to_higher_priority),
+        T(a_gang_that_can_never_run_keeps_no_room),
+        T(a_reservation_for_one_model_leaves_the_others_alone),
+        T(a_cancelled_head_hands_its_room_to_the_next),
+        T(an_endless_run_is_cut_to_a_span_that_adds_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
