@@ -171,6 +171,46 @@ static int read_preemption(const struct yaml_at *at, void *out, struct err *err)
     return yaml_walk(at, preemption_fields, ARRAY_LEN(preemption_fields), r->c, err);
 }
 
+/* A decimal 0..1 with at most three digits behind the point, read as per mille. */
+static int read_weight(const struct yaml_at *at, void *out, struct err *err)
+{
+    uint32_t *ret = out, value, unit = 100;
+    const char *text;
+
+    if (yaml_string(at, &text, err))
+        return -1;
+    value = *text == '1' ? 1000 : 0;
+    if (text[0] == '0' || text[0] == '1') {
+        const char *s = text + 1;
+
+        if (s[0] == '.' && s[1])
+            for (s++; unit && *s >= '0' && *s <= '9'; s++, unit /= 10)
+                value += (uint32_t)(*s - '0') * unit;
+        if (!*s && value <= 1000) {
+            *ret = value;
+            return 0;
+        }
+    }
+    return yaml_fail(at, err, "'%s' is not a decimal from 0 to 1 such as 0.8 or 0.125", text);
+}
+
+static const struct yaml_field weight_fields[] = {
+    {.key = "topology",
+     .read = read_weight,
+     .offset = offsetof(struct config, settings.weight_topology)},
+    {.key = "packing",
+     .read = read_weight,
+     .offset = offsetof(struct config, settings.weight_packing)},
+    {.key = "tenantLoad", .refusal = NOT_YET},
+};
+
+static int read_weights(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, weight_fields, ARRAY_LEN(weight_fields), r->c, err);
+}
+
 static int keep_tenants(const struct yaml_at *at, void *out, struct err *err)
 {
     struct config_reading *r = out;
@@ -203,7 +243,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "insecureLoopback", .read = read_loopback},
     {.key = "tenants", .read = keep_tenants},
     {.key = "users", .read = keep_users},
-    {.key = "weights", .refusal = NOT_YET},
+    {.key = "weights", .read = read_weights},
     {.key = "fairShare", .refusal = NOT_YET},
     {.key = "pools", .refusal = NOT_YET},
 };
@@ -293,6 +333,7 @@ static const struct config_section own_sections[] = {
     {"listen", listen_fields, ARRAY_LEN(listen_fields)},
     {"kubernetes", kubernetes_fields, ARRAY_LEN(kubernetes_fields)},
     {"preemption", preemption_fields, ARRAY_LEN(preemption_fields)},
+    {"weights", weight_fields, ARRAY_LEN(weight_fields)},
     {"insecureLoopback", loopback_fields, ARRAY_LEN(loopback_fields)},
     {"users[]", user_fields, ARRAY_LEN(user_fields)},
     {NULL, NULL, 0},

@@ -188,6 +188,9 @@ void config_print(const struct config *c, FILE *out)
     add_names(&b, c);
     add_duration(&b, "nodeLostTimeout", c->settings.node_lost_us);
     add_duration(&b, "\npreemption: {graceCap", c->settings.grace_cap_us);
+    str_addf(&b, "}\nweights: {topology: %u.%03u, packing: %u.%03u",
+             c->settings.weight_topology / 1000, c->settings.weight_topology % 1000,
+             c->settings.weight_packing / 1000, c->settings.weight_packing % 1000);
     str_addf(&b, "}\nallowSimulation: %s\ninsecureLoopback: {",
              c->settings.allow_simulation ? "true" : "false");
     if (*c->insecure_loopback_user) {

@@ -139,7 +139,7 @@ static void rate(const struct paper *p, struct score *ret)
     }
     score_cost(p->c, d, hosts, n, ret);
     free(hosts);
-    score_sum(ret, p->wish->on_empty ? 1000 : score_best(p->c, p->wish), &share);
+    score_sum(p->c->settings, p->wish->on_empty ? 1000 : score_best(p->c, p->wish), &share, ret);
 }
 
 /* The hosts gathered are the next candidate, of those that are left the first in a tie. */

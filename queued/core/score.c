@@ -122,13 +122,14 @@ void share_add(struct share_in_use *share, int64_t has, int64_t takes)
     share->used += takes < has ? takes : has;
 }
 
-void score_sum(struct score *ret, uint64_t best, const struct share_in_use *share)
+void score_sum(const struct settings *s, uint64_t best, const struct share_in_use *share,
+               struct score *ret)
 {
     ret->best = best && best < ret->cost ? best : ret->cost; /* a greedy choice may be beaten */
     ret->topology = (uint32_t)(ret->best * 1000 / ret->cost);
     ret->packing = share->total > 0 ? (uint32_t)(share->used * 1000 / share->total) : 0;
-    ret->total =
-        (ret->topology * SCORE_TOPOLOGY_WEIGHT + ret->packing * SCORE_PACKING_WEIGHT) / 1000;
+    ret->total = (ret->topology * s->weight_topology + ret->packing * s->weight_packing) / 1000;
+    ret->total = ret->total < 1000 ? ret->total : 1000;
 }
 
 void score_job(const struct state *s, const struct job *j, struct score *ret)
@@ -147,7 +148,7 @@ void score_job(const struct state *s, const struct job *j, struct score *ret)
 
         share_add(&share, n->total.amount[resource], n->used.amount[resource]);
     }
-    score_sum(ret, score_best(&s->cluster, &wish), &share);
+    score_sum(s->settings, score_best(&s->cluster, &wish), &share, ret);
     free(hosts);
 }
 

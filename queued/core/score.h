@@ -12,8 +12,6 @@
 
 enum {
     SCORE_TEXT_MAX = 511,
-    SCORE_TOPOLOGY_WEIGHT = 800, /* per mille */
-    SCORE_PACKING_WEIGHT = 200,
     SCORE_HOST_COST = 100, /* of one host more */
 };
 
@@ -39,8 +37,9 @@ void score_cost(const struct cluster *c, const struct demand *d, uint32_t *hosts
 /* The cost of what is wished for on the empty cluster, remembered with the demand; 0: it does not
  * fit there. */
 uint64_t score_best(const struct cluster *c, const struct place_wish *wish);
-/* Fills the rest of ret. */
-void score_sum(struct score *ret, uint64_t best, const struct share_in_use *share);
+/* Fills the rest of ret, by the weights of the settings. */
+void score_sum(const struct settings *s, uint64_t best, const struct share_in_use *share,
+               struct score *ret);
 /* Of a job that has members. */
 void score_job(const struct state *s, const struct job *j, struct score *ret);
 /* "score 935 (topology 1000 = best 1100 / cost 1100, packing 675): 2 hosts in rack b1/r2".

@@ -49,6 +49,8 @@ void settings_defaults(struct settings *s)
         .n_hierarchies = 2,
         .node_lost_us = 5 * 60 * USEC_PER_SEC,
         .grace_cap_us = 15 * 60 * USEC_PER_SEC,
+        .weight_topology = 800,
+        .weight_packing = 200,
     };
     memcpy(s->hierarchies[0].name, "fabric", sizeof("fabric"));
     set_level(&s->hierarchies[0], "zone", "topology.kubernetes.io/zone", 8000);

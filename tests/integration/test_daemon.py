@@ -66,8 +66,8 @@ class Configuration(DaemonTest):
         self.assertIn("queued.yaml:2:1: tennants", line)
 
     def test_a_key_of_a_later_version_is_refused(self):
-        site = self.site(config="weights: {topology: 0.8}\n")
-        self.refused(["--config", site.config], 78, "weights: is not acted on by this version")
+        site = self.site(config="weights: {tenantLoad: 0.1}\n")
+        self.refused(["--config", site.config], 78, "weights.tenantLoad: is not acted on by this version")
 
     def test_a_missing_kubeconfig_is_named(self):
         site = self.site()

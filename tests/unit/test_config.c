@@ -66,6 +66,7 @@ static const char full[] =
     "classes: {low: 100, normal: 500, high: {value: 800, kubernetes: gang-high}}\n"
     "nodeLostTimeout: 90s\n"
     "preemption: {graceCap: 20m}\n"
+    "weights: {topology: 0.75, packing: 1}\n"
     "allowSimulation: true\n"
     "users: [{name: alice, tenants: [vision, foundation/pretrain], role: tenant-admin}, {name: "
     "bob, role: viewer}]\n";
@@ -114,6 +115,8 @@ static void all_keys_arrive(void **state)
     assert_string_equal(s->classes[2].kubernetes, "gang-high");
     assert_int_equal(s->node_lost_us, 90 * USEC_PER_SEC);
     assert_int_equal(s->grace_cap_us, 20 * MINUTE_US);
+    assert_int_equal(s->weight_topology, 750);
+    assert_int_equal(s->weight_packing, 1000);
     assert_true(s->allow_simulation);
     u = config_user(c, "alice");
     assert_non_null(u);
@@ -188,7 +191,10 @@ static const struct {
     {"stroe: {}\n", ":1:1: stroe: unknown key; did you mean store?"},
     {"store: {dir: /a}\nstore: {dir: /b}\n", ":2:1: "},
     {"store: {etcd: [a]}\n", ":1:9: store.etcd: is not acted on by this version; remove it"},
-    {"weights: {topology: 0.8}\n", ":1:1: weights: is not acted on"},
+    {"weights: {topology: 1.001}\n", ":1:21: weights.topology: '1.001' is not a decimal from 0"},
+    {"weights: {packing: .5}\n", "weights.packing: '.5' is not a decimal from 0 to 1"},
+    {"weights: {packing: 0.1234}\n", "weights.packing: '0.1234' is not a decimal"},
+    {"weights: {tenantLoad: 0.1}\n", "weights.tenantLoad: is not acted on"},
     {"fairShare: {}\n", "fairShare: is not acted on"},
     {"pools: []\n", "pools: is not acted on"},
     {"preemption: {minRuntime: 10m}\n", "preemption.minRuntime: is not acted on"},

@@ -181,6 +181,10 @@ static void the_runner_up_wins_with_the_better_score(void **state)
     assert_true(place(f, wants(1, 2, NULL, NULL)));
     assert_string_equal(host(f, 0), "n3"); /* 62 of 64 rather than 15 of 16 */
     assert_int_equal(f->result.packing, 968);
+    f->settings.weight_packing = 0;
+    assert_true(place(f, wants(1, 2, NULL, NULL)));
+    assert_string_equal(host(f, 0), "n2"); /* a tie: the tighter fit */
+    assert_int_equal(f->result.score, 800);
 }
 
 static void a_preferred_level_is_climbed_when_it_does_not_fit(void **state)
