@@ -14,6 +14,8 @@
 #include "core/place.h"
 
 enum { SLOTS = MODELS_MAX + 1 /* the last: gangs without GPUs */, HEIRS_MAX = 8 };
+/* A plan that holds is looked at again for an earlier one at most so often. */
+#define REPLAN_US (10 * USEC_PER_SEC)
 
 #define SPAN_MAX (INT64_C(100) * 366 * 86400 * USEC_PER_SEC)
 
@@ -25,6 +27,7 @@ struct held {
 struct reservation {
     struct job_id job; /* 0: none */
     usec_t at;
+    usec_t planned_at; /* last look for an earlier one */
     VEC(struct held) held;
     struct cluster *fork; /* the cluster at `at`, with the gang in place */
     uint64_t stamp;       /* of the cluster that fork was made of; 0: not made */
@@ -204,38 +207,58 @@ static void keep_plan(struct reservation *r, const struct job *j, struct place_r
     *p = (struct place_result){0};
 }
 
-/* The earliest plan for j in a slot; false: the ends that are known do not suffice. */
-static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec_t now,
-                 struct reservation *ret)
+/* Running gangs in order of their latest ends. */
+static struct end *ends_of(const struct state *s)
 {
     struct end *ends = xcalloc(s->active.n + 1, sizeof(*ends));
-    uint8_t models[JOB_ROLES_MAX];
-    struct place_wish wish = {.demand = j->demand, .models = models, .within = IX_NONE};
-    size_t lo = 0, hi = s->active.n + 1, mid = s->active.n;
 
     for (size_t i = 0; i < s->active.n; i++)
         ends[i] = (struct end){backfill_end(s->active.v[i], 0), s->active.v[i]};
     if (s->active.n)
         qsort(ends, s->active.n, sizeof(*ends), by_end);
-    if (!models_of(s, j, slot, models))
-        hi = lo;
+    return ends;
+}
+
+/* The earliest plan for j in a slot; false: the ends that are known do not suffice. `before` has
+ * the first `lo` ends given back, where j does not fit, and grows as lo does. */
+static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec_t now,
+                 struct reservation *ret)
+{
+    uint8_t models[JOB_ROLES_MAX];
+    struct place_wish wish = {.demand = j->demand, .models = models, .within = IX_NONE};
+    struct cluster *before;
+    struct end *ends;
+    size_t lo = 0, hi = s->active.n + 1, mid = s->active.n, given = 0;
+
+    if ((slot < MODELS_MAX && s->cluster.model_gpus[slot] == 0) || !models_of(s, j, slot, models))
+        return false;
     wish.n_beside = backfill_beside(s, j, INT64_MAX, &wish.beside);
-    for (; lo < hi; mid = (lo + hi) / 2) {
+    ends = ends_of(s);
+    before = cluster_fork(&s->cluster);
+    while (lo < hi) {
         struct place_result p = {0};
 
-        fork_anew(ret, &s->cluster);
-        for (size_t i = 0; i < mid; i++)
+        fork_anew(ret, before);
+        for (size_t i = given; i < mid; i++)
             hold_members(ret->fork, ends[i].job, false);
         if (place_gang(ret->fork, &wish, &p)) {
             keep_plan(ret, j, &p);
             ret->job = j->id;
             ret->at = mid && ends[mid - 1].at > now ? ends[mid - 1].at : now;
+            ret->planned_at = now;
             hi = mid;
         } else {
+            struct cluster *swap = before;
+
+            before = ret->fork;
+            ret->fork = swap;
+            given = mid;
             lo = mid + 1;
         }
+        mid = lo + (hi - lo) / 2;
     }
     free(ends);
+    cluster_fork_free(before);
     return ret->job.v != 0;
 }
 
@@ -260,6 +283,10 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
     struct backfill *b = s->backfill;
     struct reservation best = {0}, *own = own_of(s, j), *to = own;
 
+    if (own && now - own->planned_at < REPLAN_US && rebuild(s, own))
+        return;
+    if (own)
+        own->planned_at = now;
     for (uint32_t m = 0; m < SLOTS; m++) {
         struct reservation r = {0};
 
