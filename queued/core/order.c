@@ -152,10 +152,12 @@ static uint32_t judged_model(const struct state *s, const struct demand *d)
     return IX_NONE;
 }
 
+__extension__ typedef unsigned __int128 wide_t;
+
 struct standing {
-    bool is_over;    /* above its quota with the candidate */
-    uint64_t share;  /* dominant share with the candidate, parts per million */
-    uint32_t weight; /* 0: idle capacity only */
+    bool is_over;         /* above its quota with the candidate */
+    uint64_t gpus, total; /* dominant share with the candidate, as an exact fraction */
+    uint32_t weight;      /* 0: idle capacity only */
 };
 
 /* One that competes: a tenant with all below it, or the jobs of an inner tenant itself. */
@@ -183,15 +185,19 @@ static uint64_t used_by(const struct state *s, const struct order_contender *c, 
 static struct standing standing_of(const struct state *s, const struct order_contender *c)
 {
     uint32_t model = judged_model(s, c->job->demand);
-    struct standing st = {.weight = c->is_own ? 1 : s->settings->tenants[c->tenant].weight};
+    struct standing st = {.total = 1,
+                          .weight = c->is_own ? 1 : s->settings->tenants[c->tenant].weight};
     uint32_t judge = IX_NONE;
 
     for (uint32_t m = 0; m < s->settings->n_models; m++) {
         uint64_t total = (uint64_t)s->cluster.model_gpus[m];
         uint64_t gpus = used_by(s, c, m) + (m == model ? c->job->demand->gpus : 0);
-        uint64_t share = gpus ? gpus * 1000000 / (total ? total : 1) : 0;
 
-        st.share = share > st.share ? share : st.share;
+        total = total ? total : 1;
+        if ((wide_t)gpus * st.total > (wide_t)st.gpus * total) {
+            st.gpus = gpus;
+            st.total = total;
+        }
     }
     if (model != IX_NONE) {
         uint64_t quota = tenant_quota(&s->tenants, c->tenant, model, &judge);
@@ -206,7 +212,7 @@ static bool goes_first(const struct state *s, const struct order_contender *a,
                        const struct order_contender *b)
 {
     struct standing x = standing_of(s, a), y = standing_of(s, b);
-    uint64_t left = x.share * y.weight, right = y.share * x.weight;
+    wide_t left = (wide_t)x.gpus * y.total * y.weight, right = (wide_t)y.gpus * x.total * x.weight;
 
     if (x.is_over != y.is_over)
         return !x.is_over;

@@ -68,14 +68,13 @@ static void end_some(struct core *c, struct rng *g)
 /* Does job a of its tenant go before b of another: smaller share for its weight, then age. */
 static bool tenant_goes_before(const struct core *c, const struct job *a, const struct job *b)
 {
-    uint64_t total = (uint64_t)c->state->cluster.model_gpus[SITE_H100];
     const struct job *of[2] = {a, b};
     uint64_t share[2], weight[2];
 
     for (int i = 0; i < 2; i++) {
         uint64_t gpus = c->state->tenants.v[of[i]->tenant_ix].used[SITE_H100] + of[i]->demand->gpus;
 
-        share[i] = gpus * 1000000 / total;
+        share[i] = gpus; /* of the same total: exact */
         weight[i] = c->settings.tenants[of[i]->tenant_ix].weight;
     }
     if ((weight[0] == 0) != (weight[1] == 0))

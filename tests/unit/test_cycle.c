@@ -292,6 +292,33 @@ static void of_two_over_quota_the_smaller_share_goes_first(void **state)
     core_fini(&c);
 }
 
+/* A third at weight 1 and all at weight 3 are the same: no rounding comes before age. */
+static void equal_shares_of_odd_totals_go_by_age(void **state)
+{
+    struct core c;
+    struct event ev;
+    struct job *b;
+    uint32_t at;
+
+    (void)state;
+    core_init(&c);
+    at = site_tenant(&c.settings, "b");
+    c.settings.tenants[at].weight = 3;
+    state_destroy(c.state);
+    c.state = state_create(&c.settings);
+    core_nodes(&c, 6);
+    core_up(&c);
+    b = submit_as(&c, "b", 500);
+    (void)submit_as(&c, "t", 500);
+    assert_int_equal(b->demand->gpus * 3, c.state->cluster.model_gpus[SITE_H100]);
+    tenant_charge(&c.state->tenants, at, SITE_H100, 2 * b->demand->gpus);
+    assert_true(cycle_next(c.state, c.now, &ev));
+    assert_int_equal(ev.u.placed.job.v, b->id.v);
+    event_fini(&ev);
+    tenant_refund(&c.state->tenants, at, SITE_H100, 2 * b->demand->gpus);
+    core_fini(&c);
+}
+
 static void a_limit_is_never_passed_and_its_release_wakes(void **state)
 {
     struct core c;
@@ -327,6 +354,7 @@ int main(void)
         TEST(a_gang_that_backs_off_does_not_delay_others),
         cmocka_unit_test(a_tenant_inside_its_quota_goes_first),
         cmocka_unit_test(of_two_over_quota_the_smaller_share_goes_first),
+        cmocka_unit_test(equal_shares_of_odd_totals_go_by_age),
         cmocka_unit_test(a_limit_is_never_passed_and_its_release_wakes),
     };
 
