@@ -64,9 +64,11 @@ static void count_node(const struct demand_role *role, const struct resources *a
     if (why) {
         if (strcmp(why, "selector") == 0)
             ret->selector_out++;
+        else if (strcmp(why, "links") == 0)
+            ret->links_out++;
         else
             ret->taint_out++;
-        ret->key = key;
+        ret->key = key && key[0] ? key : ret->key;
         return;
     }
     ret->allowed++;

@@ -12,6 +12,7 @@ struct census {
     uint32_t nodes;          /* known nodes with the GPUs that one pod asks, free or not */
     uint32_t selector_out;   /* of them, refused by the node selector */
     uint32_t taint_out;      /* of them, refused by a taint */
+    uint32_t links_out;      /* of them, refused as not every pick of GPUs is contiguous there */
     uint32_t allowed;        /* of them, the rest */
     uint32_t unhealthy;      /* of the allowed: cordoned, NotReady, deleting */
     uint64_t capacity_slots; /* pods that the allowed could hold when empty, by GPUs */

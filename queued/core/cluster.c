@@ -269,7 +269,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         n->expected_gpus = 0; /* another machine under this name */
     assert(n->fact || !n->is_known);
     moved = !n->is_known || !same_labels(n->fact, fact);
-    reshaped = moved || !same_taints(n->fact, fact);
+    reshaped = moved || !same_taints(n->fact, fact) || n->fact->bad_picks != fact->bad_picks;
     before = n->total;
     expected_before = n->expected_gpus;
     was_usable = n->is_usable;

@@ -86,7 +86,8 @@ void constraint_table_fini(struct cluster *c);
 /* May the role's pods go to this node at all (selector, taints, model, shared GPUs)?
  * Health and free amounts are not looked at. */
 bool role_allows(const struct demand_role *role, const struct node *n);
-/* Why not: "selector", "taint", "model", "shared"; NULL when it is allowed. ret_key (may be NULL):
+/* Why not: "selector", "taint", "model", "shared", "links" (GPUs of
+ * the host that a pod may get are not contiguous); NULL when it is allowed. ret_key (may be NULL):
  * label or taint key that decided. */
 const char *role_refusal(const struct demand_role *role, const struct node *n,
                          const char **ret_key);

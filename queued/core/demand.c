@@ -168,6 +168,14 @@ static bool role_takes_model(const struct demand_role *role, const struct node *
     return role->n_models == 0;
 }
 
+/* The kubelet picks the GPUs of a pod: one bad choice is one too many. */
+static bool has_bad_picks(const struct demand_role *role, const struct node *n)
+{
+    int64_t gpus = role->each.amount[RES_GPUS];
+
+    return gpus > 1 && gpus < 32 && (n->fact->bad_picks >> gpus & 1);
+}
+
 const char *role_refusal(const struct demand_role *role, const struct node *n, const char **ret_key)
 {
     const char *key = "";
@@ -177,6 +185,8 @@ const char *role_refusal(const struct demand_role *role, const struct node *n, c
         why = "shared";
     else if (n->is_known && role->each.amount[RES_GPUS] > 0 && !role_takes_model(role, n))
         why = "model";
+    else if (n->is_known && has_bad_picks(role, n))
+        why = "links";
     else if (n->is_known)
         why = constraint_refusal(role->constraint, n, &key);
     if (ret_key)

@@ -108,8 +108,9 @@ struct node_fact {
     uint32_t n_labels;
     struct node_taint *taints;
     uint32_t n_taints;
-    bool is_ready;    /* condition Ready is True */
-    bool is_cordoned; /* spec.unschedulable */
+    uint32_t bad_picks; /* bit k: not every choice of k GPUs of the host is contiguous */
+    bool is_ready;      /* condition Ready is True */
+    bool is_cordoned;   /* spec.unschedulable */
     bool is_deleting;
     usec_t not_ready_since; /* transition time of Ready when it is not True; 0 unknown */
 };

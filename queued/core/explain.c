@@ -209,6 +209,13 @@ static const char *never_fits(const struct state *s, const struct demand_role *r
         (void)snprintf(text, size, "no node has %u %s, healthy or not", gpus, model);
         return "NoSuchHardware";
     }
+    if (k->allowed == 0 && k->links_out == k->nodes) {
+        (void)snprintf(text, size,
+                       "%u nodes have %u %s, on none is every choice of %u GPUs contiguous; "
+                       "whole hosts are",
+                       k->nodes, gpus, model, gpus);
+        return "NoSuchHardware";
+    }
     if (k->allowed == 0 && k->selector_out) {
         (void)snprintf(text, size, "%u nodes have %u %s, none matches the node selector (%.80s)",
                        k->nodes, gpus, model, k->key ? k->key : "");

@@ -17,6 +17,8 @@
 #include "util/parse.h"
 
 /* A label, or a resource and its quantity. */
+#define GPU_TOPOLOGY_KEY "gang.queued/gpu-topology"
+
 struct field_pair {
     const char *key, *value;
 };
@@ -29,6 +31,7 @@ struct field_pairs {
 struct meta_fields {
     const char *ns, *name, *uid, *rv;
     struct field_pairs labels;
+    const char *gpu_topology; /* the annotation; "" absent */
     bool is_deleting;
 };
 

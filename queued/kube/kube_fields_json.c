@@ -64,12 +64,14 @@ static struct field_pairs read_labels(struct arena *a, const cJSON *map)
 static struct meta_fields read_meta(struct arena *a, const cJSON *object)
 {
     const cJSON *meta = json_get(object, "metadata");
+    const cJSON *links = json_get(json_get(meta, "annotations"), GPU_TOPOLOGY_KEY);
 
     return (struct meta_fields){.ns = json_text(meta, "namespace"),
                                 .name = json_text(meta, "name"),
                                 .uid = json_text(meta, "uid"),
                                 .rv = json_text(meta, "resourceVersion"),
                                 .labels = read_labels(a, json_get(meta, "labels")),
+                                .gpu_topology = cJSON_IsString(links) ? links->valuestring : "",
                                 .is_deleting = json_text(meta, "deletionTimestamp")[0] != '\0'};
 }
 

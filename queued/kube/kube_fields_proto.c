@@ -98,7 +98,7 @@ static struct field_pairs read_amounts(struct arena *a, Queued__Kube__Amount *co
 
 static struct meta_fields read_meta(struct arena *a, const Queued__Kube__ObjectMeta *m)
 {
-    struct meta_fields f = {.ns = "", .name = "", .uid = "", .rv = ""};
+    struct meta_fields f = {.ns = "", .name = "", .uid = "", .rv = "", .gpu_topology = ""};
 
     if (!m)
         return f;
@@ -107,12 +107,16 @@ static struct meta_fields read_meta(struct arena *a, const Queued__Kube__ObjectM
                              .uid = text(a, &m->uid),
                              .rv = text(a, &m->resource_version),
                              .labels = {.v = room(a, m->n_labels, sizeof(*f.labels.v))},
+                             .gpu_topology = "",
                              /* an empty Time is null in JSON */
                              .is_deleting =
                                  m->deletion_timestamp && m->deletion_timestamp->has_seconds};
     for (size_t i = 0; i < m->n_labels; i++)
         f.labels.v[f.labels.n++] =
             (struct field_pair){text(a, &m->labels[i]->key), text(a, &m->labels[i]->value)};
+    for (size_t i = 0; i < m->n_annotations; i++)
+        if (strcmp(text(a, &m->annotations[i]->key), GPU_TOPOLOGY_KEY) == 0)
+            f.gpu_topology = text(a, &m->annotations[i]->value);
     return f;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/gpu_links.h"
 #include "util/log.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -88,6 +89,25 @@ static void take_ready(const struct conditions *all, struct node_fact *n)
     }
 }
 
+/* A matrix that cannot be read promises nothing: the node is as one without it. */
+static void take_links(const char *text, struct node_fact *n)
+{
+    struct gpu_links x;
+    struct err err;
+    size_t len = strlen(text);
+
+    if (!len)
+        return;
+    if (len > GPU_TOPOLOGY_MAX)
+        log_warn("a node annotation is too long, it is left out",
+                 "node=%s annotation=" GPU_TOPOLOGY_KEY " bytes=%zu", n->name, len);
+    else if (gpu_links_parse(text, len, &x, &err))
+        log_warn("a node annotation cannot be read, it is left out",
+                 "node=%s annotation=" GPU_TOPOLOGY_KEY " at=\"%s\"", n->name, err.text);
+    else
+        n->bad_picks = gpu_links_bad_picks(&x);
+}
+
 struct node_fact *kube_node_fact(const struct object_fields *node)
 {
     const struct node_fields *f = &node->u.node;
@@ -104,6 +124,7 @@ struct node_fact *kube_node_fact(const struct object_fields *node)
     take_amounts(&f->allocatable, &n->allocatable, &n->n_allocatable);
     take_labels(&node->meta.labels, n);
     take_taints(f, n);
+    take_links(node->meta.gpu_topology, n);
     take_ready(&f->conditions, n);
     n->is_cordoned = f->is_cordoned;
     n->is_deleting = node->meta.is_deleting;

@@ -6,7 +6,7 @@
 #include "core/event.h"
 #include "kube/kube_fields.h"
 
-enum { OBJECT_AMOUNTS_MAX = 64 };
+enum { OBJECT_AMOUNTS_MAX = 64, GPU_TOPOLOGY_MAX = 64 * 1024 };
 
 /* NULL: no name or uid, or longer than limits.h allows. Amounts that cannot be read are left out.
  * The caller frees it with node_fact_destroy(). */

@@ -173,3 +173,15 @@ void gpu_links_facts(const struct gpu_links *x, struct gpu_link_facts *ret)
     }
     find_sets(x, near, ret);
 }
+
+uint32_t gpu_links_bad_picks(const struct gpu_links *x)
+{
+    struct gpu_link_facts f;
+    uint32_t bad = 0;
+
+    gpu_links_facts(x, &f);
+    for (uint32_t k = 1; k <= x->n_gpus; k++)
+        if (!f.sets[k].is_any_good)
+            bad |= 1u << k;
+    return bad;
+}

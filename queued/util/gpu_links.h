@@ -48,6 +48,8 @@ struct gpu_link_facts {
 /* The matrix in a text of len bytes. Damaged: "line:column: what is wrong". */
 int gpu_links_parse(const char *text, size_t len, struct gpu_links *ret, struct err *err);
 void gpu_links_facts(const struct gpu_links *x, struct gpu_link_facts *ret);
+/* Bit k: some choice of k GPUs is not connected by the best class that k of them can have. */
+uint32_t gpu_links_bad_picks(const struct gpu_links *x);
 /* "NV12", "PIX", "SYS"; "-" for 0. Returns buf. */
 const char *gpu_link_text(char buf[LINK_TEXT_MAX], uint16_t distance);
 const char *gpu_link_class_text(enum link_class c); /* "NV#", "PIX" ... */

@@ -266,6 +266,33 @@ static void a_role_is_refused_by_model_taint_selector_and_shared_gpus(void **sta
     spec_destroy(s);
 }
 
+static void a_partial_request_goes_only_where_every_pick_of_gpus_is_contiguous(void **state)
+{
+    struct fixture *f = *state;
+    struct node_fact *bridged = site_node("bridged", "b0", "r0", SITE_H100, 4);
+    struct node_fact *again = site_node("bridged", "b0", "r0", SITE_H100, 4);
+    static const struct {
+        uint32_t gpus;
+        const char *refusal;
+    } rows[] = {{1, NULL}, {2, "links"}, {3, NULL}, {4, NULL}};
+    uint64_t shape;
+
+    bridged->bad_picks = 1u << 2; /* two NVLink bridges: 2 of 4 may be two strangers */
+    cluster_node_seen(&f->cluster, bridged);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct spec *s = site_spec("job", 1, rows[i].gpus);
+        const char *why = refusal(f, s, "bridged");
+
+        assert_int_equal(!why, !rows[i].refusal);
+        if (why)
+            assert_string_equal(why, rows[i].refusal);
+        spec_destroy(s);
+    }
+    shape = f->cluster.shape_gen;
+    cluster_node_seen(&f->cluster, again); /* the bridge is found at last: who waits is looked at */
+    assert_true(f->cluster.shape_gen > shape);
+}
+
 static void a_toleration_lets_a_role_onto_a_tainted_node(void **state)
 {
     struct fixture *f = *state;
@@ -389,6 +416,7 @@ int main(void)
         TEST(what_is_held_on_a_node_that_is_gone_is_not_forgotten),
         TEST(freed_capacity_moves_the_generation_of_its_model_alone),
         TEST(a_role_is_refused_by_model_taint_selector_and_shared_gpus),
+        TEST(a_partial_request_goes_only_where_every_pick_of_gpus_is_contiguous),
         TEST(a_toleration_lets_a_role_onto_a_tainted_node),
         TEST(equal_wishes_are_one_demand),
         TEST(a_share_is_that_of_the_smallest_node_less_five_percent),

@@ -212,6 +212,32 @@ static void fractions_of_a_core_are_kept_and_nonsense_is_left_out(void **state)
     node_fact_destroy(n);
 }
 
+static void the_links_of_a_host_are_read_from_its_annotation(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t bad_picks;
+    } rows[] = {
+        {"\\tGPU0\\tGPU1\\tGPU2\\nGPU0\\tX\\tNV4\\tSYS\\nGPU1\\tNV4\\tX\\tSYS\\n"
+         "GPU2\\tSYS\\tSYS\\tX\\n",
+         1u << 2},
+        {"\\tGPU0\\tGPU1\\nGPU0\\tX\\tPIX\\nGPU1\\tPIX\\tX\\n", 0},
+        {"\\tGPU0\\tGPU1\\tGPU2\\nGPU0\\tX\\tNV4\\tSYS\\n", 0}, /* damaged: left out */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char *text = xasprintf("{\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"annotations\":"
+                               "{\"a\":\"b\",\"gang.queued/gpu-topology\":\"%s\"}}}",
+                               rows[i].text);
+        struct node_fact *n = fact_of(text);
+
+        assert_int_equal(n->bad_picks, rows[i].bad_picks);
+        node_fact_destroy(n);
+        free(text);
+    }
+}
+
 static void amounts_that_cannot_be_read_are_none(void **state)
 {
     static const char *const texts[] = {
@@ -274,6 +300,7 @@ int main(void)
         cmocka_unit_test(every_node_is_read_as_the_index_says),
         cmocka_unit_test(quantities_of_all_spellings_become_one_unit),
         cmocka_unit_test(fractions_of_a_core_are_kept_and_nonsense_is_left_out),
+        cmocka_unit_test(the_links_of_a_host_are_read_from_its_annotation),
         cmocka_unit_test(amounts_that_cannot_be_read_are_none),
         cmocka_unit_test(names_that_are_too_long_are_not_cut),
         cmocka_unit_test(a_node_without_name_or_uid_is_none),
