@@ -147,17 +147,25 @@ static void find_sets(const struct gpu_links *x, uint32_t near[LINK_N][LINK_GPUS
     }
 }
 
+static bool is_uniform(const struct gpu_links *x)
+{
+    for (uint32_t i = 0; i < x->n_gpus; i++)
+        for (uint32_t k = i + 1; k < x->n_gpus; k++)
+            if (x->distance[i][k] != x->distance[0][1])
+                return false;
+    return true;
+}
+
 void gpu_links_facts(const struct gpu_links *x, struct gpu_link_facts *ret)
 {
     uint32_t near[LINK_N][LINK_GPUS_MAX], largest[LINK_N];
 
     memset(ret, 0, sizeof(*ret));
-    ret->is_uniform = true;
+    ret->is_uniform = is_uniform(x);
     for (uint32_t i = 0; i < x->n_gpus; i++)
         for (uint32_t k = i + 1; k < x->n_gpus; k++) {
             uint16_t d = x->distance[i][k];
 
-            ret->is_uniform = ret->is_uniform && d == x->distance[0][1];
             if (!ret->best || d < ret->best)
                 ret->best = d;
         }
@@ -179,6 +187,8 @@ uint32_t gpu_links_bad_picks(const struct gpu_links *x)
     struct gpu_link_facts f;
     uint32_t bad = 0;
 
+    if (is_uniform(x))
+        return 0; /* most hosts: no set has to be tried */
     gpu_links_facts(x, &f);
     for (uint32_t k = 1; k <= x->n_gpus; k++)
         if (!f.sets[k].is_any_good)
