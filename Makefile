@@ -56,7 +56,7 @@ BENCH_BINS := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 INTEGRATION_BINS := $(patsubst %.c,$(B)/%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_SCRIPTS := $(wildcard tests/integration/test_*.py tests/integration/test_*.sh)
 
-all: $(B)/queued $(B)/queuectl $(B)/libqueued.a $(B)/libqueued.so.0 ## daemon, command line and client library
+all: $(B)/queued $(B)/queuectl $(B)/queuesim $(B)/libqueued.a $(B)/libqueued.so.0 ## daemon, command line, simulator, library
 
 $(O)/%.o: %.c | $(B)/proto.stamp
 	@mkdir -p $(@D)
@@ -94,6 +94,9 @@ $(B)/queuectl: $(call objs,client/cli/*.c) $(B)/libclient.a $(B)/libproto.a $(B)
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(LIBS)
 
+$(B)/queuesim: $(call objs,client/sim/*.c) $(B)/libcore.a $(B)/libutil.a
+	$(Q)$(LINK) $^ $(shell pkg-config --libs yaml-0.1) -lm
+
 # The installed library: client code with what it needs of util and the wire; only queued_* is visible.
 LIBQUEUED_OBJS := $(CLIENT_OBJS) $(UTIL_OBJS) $(O)/proto/queue.pb-c.o
 $(B)/libqueued.a: $(LIBQUEUED_OBJS)
@@ -112,12 +115,10 @@ SIM_ARCHIVES := $(B)/libfake.a $(filter-out $(B)/librpc.a $(B)/libkube.a,$(ARCHI
 $(B)/tests/sim: $(call objs,tests/sim/*.c) $(SIM_ARCHIVES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(LIBS)
-
 # The same with another hash function: nothing may depend on the order of a hash table.
 ALTHASH := $(B)/althash/tests/sim
 althash:
 	@+$(MORE) B=$(B)/althash CFLAGS='$(CFLAGS) -DHASH_FUNCTION=HASH_FNV -w' $(ALTHASH)
-
 $(B)/tests/standin: $(call objs,tests/fake/standin/*.c)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(shell pkg-config --libs libmicrohttpd libcjson)
@@ -213,13 +214,13 @@ $(B)/man/%: docs/man/%.scd
 man-lint: $(MAN_PAGES)
 	@mandoc -T lint -W warning $^ | { ! grep -v 'skipping paragraph macro'; }
 
-INSTALLED := $(BINDIR)/queued $(BINDIR)/queuectl $(LIBDIR)/libqueued.a $(LIBDIR)/libqueued.so.0 \
+INSTALLED := $(BINDIR)/queued $(BINDIR)/queuectl $(BINDIR)/queuesim $(LIBDIR)/libqueued.a $(LIBDIR)/libqueued.so.0 \
 	$(LIBDIR)/libqueued.so $(LIBDIR)/pkgconfig/libqueued.pc \
 	$(patsubst include/%,$(INCLUDEDIR)/%,$(wildcard include/*.h)) \
 	$(foreach m,$(notdir $(MAN_PAGES)),$(MANDIR)/man$(lastword $(subst ., ,$(m)))/$(m))
 install: all man ## into $(DESTDIR)$(PREFIX)
 	install -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBDIR)/pkgconfig $(INCLUDEDIR) $(SYSCONFDIR)/queued)
-	install $(B)/queued $(B)/queuectl $(DESTDIR)$(BINDIR)
+	install $(B)/queued $(B)/queuectl $(B)/queuesim $(DESTDIR)$(BINDIR)
 	install -m 644 $(B)/libqueued.a $(DESTDIR)$(LIBDIR)
 	install $(B)/libqueued.so.0 $(DESTDIR)$(LIBDIR)
 	ln -sf libqueued.so.0 $(DESTDIR)$(LIBDIR)/libqueued.so

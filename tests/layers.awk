@@ -26,6 +26,10 @@ function fault(text)
 function check_ours(    from, to)
 {
     to = name ~ /\// ? substr(name, 1, index(name, "/") - 1) : ""
+    if ($1 ~ /^client\/sim\//) {
+        if (to !~ /^(util|core|)$/) fault("the simulator sees only util and the core")
+        return
+    }
     if ($1 ~ /^client\//) {
         if (to != "util" && to != "" && to != "queued" && name !~ allowed_client)
             fault("the client sees only util and the wire")

@@ -12,6 +12,7 @@
 #include "core/backfill.h"
 #include "core/order.h"
 #include "core/place.h"
+#include "core/plain.h"
 
 enum { COMBINATIONS_MAX = 64 };
 
@@ -24,14 +25,14 @@ struct choices {
 };
 
 /* Has the cluster as it is now room for the role alone on this model, by free GPUs? */
-static bool may_hold(const struct state *s, const struct demand_role *role, uint32_t model)
+static bool may_hold(const struct cluster *c, const struct demand_role *role, uint32_t model)
 {
-    const struct free_histogram *h = s->cluster.topology.all[model];
+    const struct free_histogram *h = c->topology.all[model];
 
     return histogram_slots(h, (uint32_t)role->each.amount[RES_GPUS]) >= role->replicas;
 }
 
-static uint32_t role_choices(const struct state *s, const struct demand_role *role,
+static uint32_t role_choices(const struct cluster *c, const struct demand_role *role,
                              uint8_t ret[MODELS_MAX])
 {
     uint32_t n = 0;
@@ -39,20 +40,20 @@ static uint32_t role_choices(const struct state *s, const struct demand_role *ro
     if (role->each.amount[RES_GPUS] == 0)
         ret[n++] = MODELS_MAX;
     else if (role->n_models == 0)
-        for (uint32_t m = 0; m < s->settings->n_models; m++)
-            if (may_hold(s, role, m))
+        for (uint32_t m = 0; m < c->settings->n_models; m++)
+            if (may_hold(c, role, m))
                 ret[n++] = (uint8_t)m;
     for (uint32_t i = 0; i < role->n_models; i++)
-        if (role->models[i] < MODELS_MAX && may_hold(s, role, role->models[i]))
+        if (role->models[i] < MODELS_MAX && may_hold(c, role, role->models[i]))
             ret[n++] = role->models[i];
     return n;
 }
 
-static void list_choices(const struct state *s, const struct demand *d, struct choices *c)
+static void list_choices(const struct cluster *on, const struct demand *d, struct choices *c)
 {
     *c = (struct choices){0};
     for (uint32_t r = 0; r < d->n_roles; r++)
-        c->n[r] = role_choices(s, &d->roles[r], c->v[r]);
+        c->n[r] = role_choices(on, &d->roles[r], c->v[r]);
 }
 
 /* Models of the present combination; false when some role has none. */
@@ -115,14 +116,14 @@ static bool is_any_excluded(const struct job *j)
 
 /* On other hosts than the excluded ones, if it can be: a host that refused is better than none,
  * back-off spaces it. */
-static bool place_somewhere(const struct state *s, const struct job *j, struct place_wish *wish,
+static bool place_somewhere(const struct cluster *on, const struct job *j, struct place_wish *wish,
                             struct place_result *ret)
 {
     wish->excluded = j->excluded;
-    if (place_gang(&s->cluster, wish, ret))
+    if (place_gang(on, wish, ret))
         return true;
     wish->excluded = NULL;
-    return is_any_excluded(j) && place_gang(&s->cluster, wish, ret);
+    return is_any_excluded(j) && place_gang(on, wish, ret);
 }
 
 /* Place it where it leaves reserved room; what only a reservation stops is noted in its bucket. */
@@ -130,20 +131,28 @@ static bool place_beside(const struct state *s, struct job *j, struct place_wish
                          struct place_result *ret)
 {
     wish->n_beside = backfill_beside(s, j, backfill_end(j, s->now), &wish->beside);
-    if (place_somewhere(s, j, wish, ret))
+    if (place_somewhere(&s->cluster, j, wish, ret))
         return true;
     if (wish->n_beside == 0)
         return false;
     wish->n_beside = 0;
-    if (place_somewhere(s, j, wish, ret)) {
+    if (place_somewhere(&s->cluster, j, wish, ret)) {
         free(ret->members);
         j->bucket->is_held_back = true;
     }
     return false;
 }
 
-/* Place one gang; false: it does not fit, or its limit is full. */
-static bool try_job(struct state *s, struct job *j, struct event *ev)
+/* Place it in the room and nowhere else. */
+static bool place_in(const struct cluster_room *room, const struct job *j, struct place_wish *wish,
+                     struct place_result *ret)
+{
+    wish->beside = room->beside;
+    wish->n_beside = room->n_beside;
+    return place_somewhere(room->on, j, wish, ret);
+}
+
+bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, struct event *ev)
 {
     struct choices c;
     struct place_result r = {0};
@@ -153,14 +162,17 @@ static bool try_job(struct state *s, struct job *j, struct event *ev)
     s->turn_evaluations++;
     j->bucket->is_held_back = false;
     refresh_shares(s, j->demand);
-    list_choices(s, j->demand, &c);
+    list_choices(room ? room->on : &s->cluster, j->demand, &c);
     do {
         uint8_t models[JOB_ROLES_MAX];
-        struct place_wish wish = {.within = IX_NONE, .demand = j->demand, .models = models};
+        struct place_wish wish = {.within = IX_NONE,
+                                  .demand = j->demand,
+                                  .models = models,
+                                  .rule = (enum place_rule)s->settings->place};
 
         if (!combination(&c, j->demand, models) || !limits_admit(s, j, models))
             continue;
-        if (!place_beside(s, j, &wish, &r))
+        if (room ? !place_in(room, j, &wish, &r) : !place_beside(s, j, &wish, &r))
             continue;
         *ev = (struct event){.kind = EV_GANG_PLACED, .at = s->now};
         ev->u.placed.job = j->id;
@@ -189,10 +201,10 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
 {
     struct job *shortest;
 
-    if (try_job(s, j, ev))
+    if (cycle_try(s, j, NULL, ev))
         return true;
     shortest = j->bucket->is_held_back ? backfill_shortest(j, s->now) : NULL;
-    if (shortest && shortest != j && try_job(s, shortest, ev))
+    if (shortest && shortest != j && cycle_try(s, shortest, NULL, ev))
         return true;
     backfill_blocked(s, j, s->now);
     order_block(s, j->bucket);
@@ -228,6 +240,8 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
     if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
         return false;
     s->now = now;
+    if (s->plain)
+        return plain_next(s, now, ev);
     backfill_begin(s, now);
     do { /* a reservation that moved wakes those behind it */
         gen = backfill_gen(s);

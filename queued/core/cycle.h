@@ -9,6 +9,15 @@
 
 #include "core/state.h"
 
+/* Where a gang may be placed: on a cluster, or a fork of it, and on other forks as well. */
+struct cluster_room {
+    const struct cluster *on;
+    const struct cluster *const *beside;
+    uint32_t n_beside;
+};
+/* Place one gang; false: it does not fit, or its limit is full. No room given: on the cluster,
+ * where it leaves what is reserved. */
+bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, struct event *ev);
 /* Fills ev with EV_HOST_WANTED or EV_GANG_PLACED and returns true, or returns false: nothing can be
  * decided now, or this turn has looked at TURN_EVALUATIONS_MAX gangs (state_next_wake() then asks
  * for another). */

@@ -14,10 +14,24 @@
 #include <utlist.h>
 
 #include "core/backfill.h"
+#include "core/plain.h"
 
 bool order_is_before(const struct job *a, const struct job *b)
 {
     if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->submitted_at != b->submitted_at)
+        return a->submitted_at < b->submitted_at;
+    return a->id.v < b->id.v;
+}
+
+bool order_is_plainly_before(enum order_rule rule, const struct job *a, const struct job *b)
+{
+    if (rule == ORDER_FAIR && a->tenant_ix != b->tenant_ix)
+        return a->tenant_ix < b->tenant_ix;
+    if (rule == ORDER_SJF && a->max_runtime_us != b->max_runtime_us)
+        return a->max_runtime_us < b->max_runtime_us;
+    if (rule == ORDER_PRIO && a->priority != b->priority)
         return a->priority > b->priority;
     if (a->submitted_at != b->submitted_at)
         return a->submitted_at < b->submitted_at;
@@ -57,6 +71,8 @@ void order_add(struct state *s, struct job *j)
     b->n++;
     b->is_blocked &= !b->is_held_back; /* a shorter run may fit before the reservation */
     j->bucket = b;
+    if (s->plain)
+        plain_add(s, j);
     s->is_quiet = false;
 }
 
@@ -65,6 +81,8 @@ void order_remove(struct state *s, struct job *j)
     struct bucket *b = j->bucket;
 
     assert(b);
+    if (s->plain)
+        plain_remove(s, j);
     DL_DELETE(b->head, j);
     j->prev = j->next = NULL;
     j->bucket = NULL;

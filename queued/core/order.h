@@ -34,4 +34,7 @@ bool order_is_awake(const struct state *s, const struct bucket *b);
 /* Is a before b, both of one tenant? */
 bool order_is_before(const struct job *a, const struct job *b);
 
+/* The same of one of the plain orders. */
+bool order_is_plainly_before(enum order_rule rule, const struct job *a, const struct job *b);
+
 #endif

@@ -17,6 +17,7 @@
 #include "core/intake.h"
 #include "core/job_life.h"
 #include "core/order.h"
+#include "core/plain.h"
 #include "core/timers.h"
 #include "util/str.h"
 
@@ -29,6 +30,7 @@ struct state *state_create(const struct settings *settings)
     tenants_init(&s->tenants, settings);
     s->meta.next_seq = s->meta.oldest_seq = 1;
     s->turn = 1;
+    s->plain = settings->order == ORDER_TENANTS ? NULL : plain_create();
     s->positions = xcalloc(1, sizeof(*s->positions));
     s->backfill = backfill_create();
     return s;
@@ -82,6 +84,7 @@ void state_destroy(struct state *s)
     vec_fini(&s->positions->order);
     free(s->positions);
     backfill_destroy(s->backfill);
+    plain_destroy(s->plain);
     vec_fini(&s->by_id);
     vec_fini(&s->ids);
     vec_fini(&s->active);
@@ -130,7 +133,8 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
     case EV_GANG_PLACED:
         s->n_decisions++;
         job_place(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);
-        backfill_started(s, state_job(s, ev->u.placed.job));
+        if (!s->plain)
+            backfill_started(s, state_job(s, ev->u.placed.job));
         break;
     case EV_NODE_SEEN:
         facts_node_seen(s, ev->u.node);

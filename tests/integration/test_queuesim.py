@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""queuesim against a reference simulator: start by start, and by the figures of whole runs.
+
+The small schedules below are computed by hand. Where ../shared has the traces and the reference's
+schedules, those are compared too (SKIPPED says when not); QUEUESIM_FULL=1 adds the big trace.
+"""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SIM = os.path.join(os.environ.get("B", os.path.join(ROOT, "build")), "queuesim")
+TRACES = os.path.join(os.path.dirname(ROOT), "shared", "data", "traces")
+ORACLE = os.path.join(TRACES, "oracle")
+
+CLUSTER = "node,gpus,gpu_model,rack,block\n" + "".join(
+    f"n{i},8,G,r{i // 2},b{i // 4}\n" for i in range(4))
+HEAD = "job_id,tenant,priority,submit_s,duration_s,pods,gpus_per_pod,gpu_model\n"
+# a leaves 8 free; b is too big; c is short and d is long: what may pass b?
+JOBS = HEAD + "a,t,0,0,100,3,8,\nb,u,0,1,50,4,8,\nc,t,0,2,98,1,8,\nd,u,5,2,200,1,8,\n"
+
+
+def simulate(jobs, cluster, *options):
+    with tempfile.NamedTemporaryFile("r", suffix=".csv") as out:
+        p = subprocess.run([SIM, "--jobs", jobs, "--cluster", cluster, "-o", "json",
+                            "--out", out.name, *options], capture_output=True, text=True)
+        if p.returncode:
+            raise AssertionError(p.stderr)
+        text = out.read()
+    return json.loads(p.stdout), {r["job_id"]: r for r in csv.DictReader(text.splitlines())}, text
+
+
+class Small(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.cluster = self.write("cluster.csv", CLUSTER)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    def starts(self, *options, jobs=JOBS):
+        _, rows, _ = simulate(self.write("jobs.csv", jobs), self.cluster, *options)
+        return {j: float(r["start_s"]) for j, r in rows.items()}
+
+    def test_nothing_passes_the_head_of_the_line(self):
+        self.assertEqual(self.starts("--queue", "hol"), {"a": 0, "b": 100, "c": 150, "d": 150})
+
+    def test_easy_lets_pass_what_ends_by_the_reservation(self):
+        self.assertEqual(self.starts("--queue", "easy"), {"a": 0, "b": 100, "c": 2, "d": 150})
+
+    def test_skip_lets_pass_all_that_fits(self):
+        jobs = JOBS.replace("c,t,0,2,98", "c,t,0,2,198")
+        self.assertEqual(self.starts("--queue", "skip", jobs=jobs), dict(a=0, c=2, d=100, b=300))
+
+    def test_depth_bounds_what_is_looked_at(self):
+        jobs = JOBS.replace("c,t,0,2,98", "c,t,0,3,97") # behind d, which may not pass
+        self.assertEqual(self.starts("--queue", "easy", jobs=jobs)["c"], 3)
+        self.assertEqual(self.starts("--queue", "easy", "--depth", "1", jobs=jobs)["c"], 150)
+
+    def test_orders_differ(self):
+        jobs = HEAD + "a,t,0,0,100,4,8,\nb,t,1,1,50,4,8,\nc,t,2,2,70,4,8,\nd,u,0,3,90,4,8,\n"
+        self.assertEqual(self.starts("--order", "fifo", jobs=jobs), dict(a=0, b=100, c=150, d=220))
+        self.assertEqual(self.starts("--order", "sjf", jobs=jobs), dict(a=0, b=100, c=150, d=220))
+        self.assertEqual(self.starts("--order", "prio", jobs=jobs), dict(a=0, c=100, b=170, d=220))
+        jobs = jobs.replace("b,t,1,1,50", "b,t,1,1,80")
+        self.assertEqual(self.starts("--order", "sjf", jobs=jobs), dict(a=0, c=100, b=170, d=250))
+        jobs = HEAD + "a,t,0,0,100,2,8,\nb,t,0,0,50,2,8,\nc,t,0,1,10,2,8,\nd,u,0,2,10,2,8,\n"
+        self.assertEqual(self.starts("--order", "fair", jobs=jobs), dict(a=0, b=0, d=50, c=60))
+
+    def test_topo_keeps_a_gang_in_one_rack_where_best_fit_does_not(self):
+        jobs = HEAD + "a,t,0,0,100,1,4,\nb,t,0,1,100,2,4,\nc,t,0,2,100,2,8,\n"
+        path = self.write("jobs.csv", jobs)
+        for place, nodes in (("bestfit", "n0:4 n1:4"), ("topo", "n1:8")):
+            _, rows, _ = simulate(path, self.cluster, "--place", place)
+            self.assertEqual(rows["b"]["nodes"], nodes)
+
+    def test_what_can_never_fit_is_dropped_and_counted(self):
+        path = self.write("jobs.csv", HEAD + "a,t,0,0,1,5,8,\nb,t,0,0,1,1,8,X\nc,t,0,0,1,1,8,X|G\n")
+        figures, rows, _ = simulate(path, self.cluster)
+        self.assertEqual((figures["jobs"], figures["dropped_never_fit"], list(rows)), (1, 2, ["c"]))
+
+    def test_a_wrong_value_is_named_with_file_line_and_column(self):
+        path = self.write("jobs.csv", HEAD + "a,t,0,0,1,1,0.5,\n")
+        with self.assertRaisesRegex(AssertionError, r"jobs\.csv:2: gpus_per_pod: '0\.5'"):
+            simulate(path, self.cluster)
+
+
+def skip_without_traces(test):
+    if not os.path.isdir(ORACLE):
+        print("SKIPPED: no traces and reference schedules in ../shared/data/traces")
+        test.skipTest("no ../shared/data/traces")
+
+
+class Reference(unittest.TestCase):
+    def setUp(self):
+        skip_without_traces(self)
+
+    def check(self, trace, text, *options):
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
+            f.write(text)
+            f.flush()
+            p = subprocess.run([sys.executable, "-B", os.path.join(ORACLE, "check_schedule.py"),
+                                *self.paths(trace), f.name, "--no-preempt", *options],
+                               capture_output=True, text=True)
+        self.assertEqual(p.returncode, 0, p.stdout)
+        self.assertIn(" 0 jobs absent, 0 violations", p.stdout)
+
+    @staticmethod
+    def paths(trace):
+        return [os.path.join(TRACES, trace, name) for name in ("jobs.csv", "cluster.csv")]
+
+    def compare(self, order, queue, place):
+        _, rows, text = simulate(*self.paths("kalos2023"), "--speed", "6", "--order", order,
+                                 "--queue", queue, "--place", place)
+        expected = os.path.join(ORACLE, "expected", f"kalos2023-x6--{order}-{queue}-{place}.csv")
+        with open(expected) as f:
+            for r in csv.DictReader(f):
+                ours = rows.pop(r["job_id"])
+                self.assertAlmostEqual(float(ours["start_s"]), float(r["start_s"]), delta=0.001)
+                self.assertEqual(sorted(ours["nodes"].split()), sorted(r["nodes"].split()))
+        self.assertEqual(rows, {})
+        self.check("kalos2023", text, "--speed=6")
+
+    def test_every_start_and_node_is_the_reference_simulators(self):
+        for order in ("fifo", "sjf", "prio"):
+            for queue in ("hol", "easy"):
+                for place in ("bestfit", "topo"):
+                    with self.subTest(order=order, queue=queue, place=place):
+                        self.compare(order, queue, place)
+
+    def test_the_averages_of_a_big_trace_are_the_reference_simulators(self):
+        runs = ["fifo-hol-bestfit"]
+        if os.environ.get("QUEUESIM_FULL"):
+            runs = [f"{o}-{q}-{p}" for o in ("fifo", "sjf") for q in ("hol", "easy")
+                    for p in ("bestfit", "topo")]
+        with open(os.path.join(ORACLE, "expected", "summary.csv")) as f:
+            expected = {r["run"]: r for r in csv.DictReader(f)}
+        for run in runs:
+            order, queue, place = run.split("-")
+            with self.subTest(run=run):
+                figures, _, text = simulate(*self.paths("itp2021"), "--depth", "200", "--order",
+                                            order, "--queue", queue, "--place", place)
+                for key in ("avg_jct_s", "avg_wait_s"):
+                    want = float(expected["itp2021--" + run][key])
+                    self.assertAlmostEqual(figures[key], want, delta=want * 0.01)
+                self.check("itp2021", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
