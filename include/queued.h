@@ -334,6 +334,25 @@ struct queued_cancelled {
 QUEUED_API int queued_cancel(struct queued_client *c, const char *job, const char *reason,
                              struct queued_cancelled *ret, struct queued_error *error);
 
+/* What is done to a job in the queue; it keeps its age. */
+enum queued_verb {
+    QUEUED_HOLD = 11,    /* a waiting job is not started */
+    QUEUED_RELEASE = 12, /* a held one waits again, however often it was held */
+    QUEUED_REQUEUE = 13, /* the pods of a job are stopped and it waits again */
+};
+
+struct queued_changed {
+    char id[QUEUED_ID_MAX];
+    char name[QUEUED_NAME_MAX];
+    char state[QUEUED_NAME_MAX]; /* after the call */
+};
+
+/* A job that is so already is no error; CONFLICT: its state does not allow it. reason may be NULL.
+ */
+QUEUED_API int queued_change(struct queued_client *c, enum queued_verb verb, const char *job,
+                             const char *reason, struct queued_changed *ret,
+                             struct queued_error *error);
+
 struct queued_why {
     const struct queued_job *job;
     const char *asks;

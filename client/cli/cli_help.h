@@ -81,6 +81,25 @@
     "  -y, --yes            do not ask\n"                                                          \
     "  -o FORMAT            table, name, json, yaml\n"
 
+#define HELP_HOLD                                                                                  \
+    "  queuectl hold resnet-ddp-7f3k --reason \"fix data path\"\n\n"                               \
+    "queuectl hold JOB...   keep waiting jobs from starting; their age is kept\n\n"                \
+    "  --reason TEXT        shown as the reason why they wait\n"                                   \
+    "  -o FORMAT            table, name, json, yaml\n"
+
+#define HELP_RELEASE                                                                               \
+    "  queuectl release resnet-ddp-7f3k\n\n"                                                       \
+    "queuectl release JOB...   let held jobs wait for nodes again, with the age they have\n\n"     \
+    "  --reason TEXT        kept with the event\n"                                                 \
+    "  -o FORMAT            table, name, json, yaml\n"
+
+#define HELP_REQUEUE                                                                               \
+    "  queuectl requeue resnet-ddp-7f3k --reason \"node gpu-017 looks slow\"\n\n"                  \
+    "queuectl requeue JOB...   stop their pods and let them wait again, with the age they "        \
+    "have\n\n"                                                                                     \
+    "  --reason TEXT        kept with the attempt that ends\n"                                     \
+    "  -o FORMAT            table, name, json, yaml\n"
+
 #define HELP_WAIT                                                                                  \
     "  queuectl wait resnet-ddp-7f3k; echo $?\n"                                                   \
     "  queuectl wait a-1 b-2 --any --for running --timeout 10m\n\n"                                \

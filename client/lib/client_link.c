@@ -35,6 +35,9 @@ static const ProtobufCMessageDescriptor *reply_type(uint16_t method)
         [QUEUED__V1__METHOD__METHOD_NODES] = &queued__v1__nodes_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_TOPOLOGY] = &queued__v1__topology_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_TENANTS] = &queued__v1__tenants_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_HOLD] = &queued__v1__change_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_RELEASE] = &queued__v1__change_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_REQUEUE] = &queued__v1__change_reply__descriptor,
     };
 
     return method < ARRAY_LEN(types) ? types[method] : NULL;

@@ -11,6 +11,7 @@ const char *event_name(enum event_kind kind)
         [EV_JOB_SUBMIT] = "job-submit",
         [EV_JOB_CANCEL] = "job-cancel",
         [EV_JOB_PREEMPT] = "job-preempt",
+        [EV_JOB_VERB] = "job-verb",
         [EV_GANG_PLACED] = "gang-placed",
         [EV_NODE_SEEN] = "node-seen",
         [EV_NODE_GONE] = "node-gone",
@@ -85,6 +86,9 @@ void event_fini(struct event *ev)
     case EV_JOB_CANCEL:
     case EV_JOB_PREEMPT:
         free(ev->u.cancel.why);
+        break;
+    case EV_JOB_VERB:
+        free(ev->u.verb.why);
         break;
     case EV_CLUSTER:
         free(ev->u.cluster.text);

@@ -22,6 +22,7 @@ enum event_kind {
     EV_JOB_SUBMIT,  /* a client: store this job */
     EV_JOB_CANCEL,  /* a client: stop this job */
     EV_JOB_PREEMPT, /* a client: take its nodes from this job, which goes back to the queue */
+    EV_JOB_VERB,    /* a client: hold, release or requeue this job */
     EV_GANG_PLACED, /* the cycle: a placement for a pending gang */
     EV_NODE_SEEN,   /* a node is new or has changed */
     EV_NODE_GONE,
@@ -67,6 +68,16 @@ struct ev_cancel {
     struct request_ref ref;
     struct caller caller; /* already authorised for this job by rpc_auth */
     struct job_id job;
+    char *why; /* at most REASON_TEXT_MAX; owned, NULL none */
+};
+
+enum job_verb { VERB_HOLD, VERB_RELEASE, VERB_REQUEUE };
+
+struct ev_verb {
+    struct request_ref ref;
+    struct caller caller; /* already authorised for this job by rpc_auth */
+    struct job_id job;
+    enum job_verb verb;
     char *why; /* at most REASON_TEXT_MAX; owned, NULL none */
 };
 
@@ -168,6 +179,7 @@ struct event {
     union {
         struct ev_submit submit;
         struct ev_cancel cancel; /* also of EV_JOB_PREEMPT */
+        struct ev_verb verb;
         struct ev_placed placed;
         struct node_fact *node;       /* EV_NODE_SEEN; owned */
         char *node_name;              /* EV_NODE_GONE; owned */

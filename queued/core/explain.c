@@ -539,6 +539,11 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
         ret->position = j->position;
         ret->position_overall = j->position_overall;
         say_not_it(s, j, ret);
+    } else if (j->state == JOB_HELD) {
+        char t[FORMAT_MAX];
+
+        say(ret, "Held", "held since %s %s", format_time(t, j->state_since), job_reason_text(j));
+        next_step(ret, "'queuectl release %s' lets it wait for nodes again", j->name);
     } else if (j->state == JOB_BINDING) {
         say(ret, "WaitingForBind", "%u of %u pods bound", j->n_bound, j->n_members);
     } else if (j->state == JOB_STARTING) {

@@ -55,8 +55,8 @@ void intake_remember(struct state *s, const struct answer *a)
         remember(s, a);
 }
 
-static struct answer answer_for(const struct state *s, const struct request_ref *ref,
-                                enum err_code code, struct job_id job)
+struct answer intake_answer(const struct state *s, const struct request_ref *ref,
+                            enum err_code code, struct job_id job)
 {
     struct answer a = {.uid = ref->uid, .at = s->now, .job = job, .code = code};
 
@@ -64,8 +64,7 @@ static struct answer answer_for(const struct state *s, const struct request_ref 
     return a;
 }
 
-/* The text of the answer lies in the arena of the effects, or lives longer. */
-static void reply(const struct request_ref *ref, const struct answer *a, struct effects *fx)
+void intake_reply(const struct request_ref *ref, const struct answer *a, struct effects *fx)
 {
     struct reply *r;
 
@@ -77,41 +76,38 @@ static void reply(const struct request_ref *ref, const struct answer *a, struct 
     effects_add(fx, EFFECT_REPLY, a->job)->u.reply = r;
 }
 
-/* Answer and remember what was changed. */
-static void conclude(struct state *s, const struct request_ref *ref, const struct answer *a,
+void intake_conclude(struct state *s, const struct request_ref *ref, const struct answer *a,
                      struct effects *fx)
 {
     struct answer *copy = arena_alloc(&fx->arena, sizeof(*copy));
 
     *copy = *a;
-    remember(s, a); /* it was asked for the first time: answered_before() */
+    remember(s, a); /* it was asked for the first time: intake_answered() */
     effects_add(fx, EFFECT_SAVE_REQUEST, a->job)->u.answer = copy;
-    reply(ref, a, fx);
+    intake_reply(ref, a, fx);
 }
 
-static bool refuse(const struct state *s, const struct request_ref *ref, struct effects *fx,
+bool intake_refuse(const struct state *s, const struct request_ref *ref, struct effects *fx,
                    const struct err *why)
 {
-    struct answer a = answer_for(s, ref, why->code, (struct job_id){0});
+    struct answer a = intake_answer(s, ref, why->code, (struct job_id){0});
 
     a.text = arena_strdup(&fx->arena, why->text);
-    reply(ref, &a, fx);
+    intake_reply(ref, &a, fx);
     return false;
 }
 
-/* A retry of a call that was carried out gets the same answer again. */
-static bool answered_before(const struct state *s, const struct request_ref *ref,
-                            struct effects *fx)
+bool intake_answered(const struct state *s, const struct request_ref *ref, struct effects *fx)
 {
     const struct remembered *r = find_answer(s, ref);
     struct answer a;
 
     if (!r)
         return false;
-    a = answer_for(s, ref, ERR_OK, r->job);
+    a = intake_answer(s, ref, ERR_OK, r->job);
     a.is_again = r->is_again;
     a.text = r->text;
-    reply(ref, &a, fx);
+    intake_reply(ref, &a, fx);
     return true;
 }
 
@@ -131,17 +127,17 @@ static bool key_is_taken(const struct state *s, const struct ev_submit *ev, stru
                       "spec.submitKey: '%s' was used for job %s with another spec; change the key, "
                       "or submit the same spec",
                       ev->spec->submit_key, job_id_format(id, k->job));
-        (void)refuse(s, &ev->ref, fx, &why);
+        (void)intake_refuse(s, &ev->ref, fx, &why);
         return true;
     }
-    a = answer_for(s, &ev->ref, ERR_OK, k->job);
+    a = intake_answer(s, &ev->ref, ERR_OK, k->job);
     a.is_again = true;
     if (!state_job(s, k->job)) {
         (void)snprintf(text, sizeof(text), "this key was used for job %s, whose record has expired",
                        job_id_format(id, k->job));
         a.text = arena_strdup(&fx->arena, text);
     }
-    reply(&ev->ref, &a, fx);
+    intake_reply(&ev->ref, &a, fx);
     return true;
 }
 
@@ -214,21 +210,21 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
     struct err why;
     struct answer a;
 
-    if (answered_before(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
+    if (intake_answered(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
         return false;
     if (check_room(s, ev, &why) || check_names(s, ev->spec, &why))
-        return refuse(s, &ev->ref, fx, &why);
+        return intake_refuse(s, &ev->ref, fx, &why);
     if (!ev->require_feasible && !ev->is_dry_run)
         return true;
     if (!is_feasible(s, ev->spec, warning, sizeof(warning)) && ev->require_feasible) {
         (void)err_set(&why, ERR_REFUSED, "NoSuchHardware: %s", warning);
-        return refuse(s, &ev->ref, fx, &why);
+        return intake_refuse(s, &ev->ref, fx, &why);
     }
     if (!ev->is_dry_run)
         return true;
-    a = answer_for(s, &ev->ref, ERR_OK, (struct job_id){0});
+    a = intake_answer(s, &ev->ref, ERR_OK, (struct job_id){0});
     a.text = *warning ? arena_strdup(&fx->arena, warning) : NULL;
-    reply(&ev->ref, &a, fx);
+    intake_reply(&ev->ref, &a, fx);
     return false;
 }
 
@@ -315,7 +311,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
 void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
 {
     struct job *j = job_from(s, ev);
-    struct answer a = answer_for(s, &ev->ref, ERR_OK, j->id);
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, j->id);
     char key[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
     char warning[REASON_TEXT_MAX + 1], text[ERR_TEXT_MAX];
 
@@ -336,7 +332,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
     }
     ev->spec = NULL;
     job_note(s, j, 0, 0, fx);
-    conclude(s, &ev->ref, &a, fx);
+    intake_conclude(s, &ev->ref, &a, fx);
 }
 
 bool intake_admit_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx)
@@ -345,24 +341,24 @@ bool intake_admit_cancel(struct state *s, const struct ev_cancel *ev, struct eff
     struct answer a;
     struct err why;
 
-    if (answered_before(s, &ev->ref, fx))
+    if (intake_answered(s, &ev->ref, fx))
         return false;
     if (!j) {
         (void)err_set(&why, ERR_NOT_FOUND, "no such job");
-        return refuse(s, &ev->ref, fx, &why);
+        return intake_refuse(s, &ev->ref, fx, &why);
     }
     if (!job_state_is_terminal(j->state))
         return true;
-    a = answer_for(s, &ev->ref, ERR_OK, ev->job); /* a finished job stays as it is */
+    a = intake_answer(s, &ev->ref, ERR_OK, ev->job); /* a finished job stays as it is */
     a.is_again = true;
-    reply(&ev->ref, &a, fx);
+    intake_reply(&ev->ref, &a, fx);
     return false;
 }
 
 void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx)
 {
     struct job *j = state_job(s, ev->job);
-    struct answer a = answer_for(s, &ev->ref, ERR_OK, ev->job);
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
 
     (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why ? ": " : "",
@@ -375,7 +371,7 @@ void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *
                                           .code = "Cancelled",
                                           .text = text},
                        fx);
-    conclude(s, &ev->ref, &a, fx);
+    intake_conclude(s, &ev->ref, &a, fx);
 }
 
 bool intake_admit_preempt(struct state *s, const struct ev_cancel *ev, struct effects *fx)
@@ -384,7 +380,7 @@ bool intake_admit_preempt(struct state *s, const struct ev_cancel *ev, struct ef
     struct answer a;
     struct err why;
 
-    if (answered_before(s, &ev->ref, fx))
+    if (intake_answered(s, &ev->ref, fx))
         return false;
     if (j && j->state == JOB_RUNNING)
         return true;
@@ -394,16 +390,16 @@ bool intake_admit_preempt(struct state *s, const struct ev_cancel *ev, struct ef
         (void)err_set(&why, ERR_CONFLICT, "job %s is %s; only a Running one can be preempted",
                       j->name, job_state_name(j->state));
     if (!j || j->state != JOB_PREEMPTING)
-        return refuse(s, &ev->ref, fx, &why);
-    a = answer_for(s, &ev->ref, ERR_OK, ev->job);
+        return intake_refuse(s, &ev->ref, fx, &why);
+    a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     a.is_again = true;
-    reply(&ev->ref, &a, fx);
+    intake_reply(&ev->ref, &a, fx);
     return false;
 }
 
 void intake_preempt(struct state *s, struct ev_cancel *ev, struct effects *fx)
 {
-    struct answer a = answer_for(s, &ev->ref, ERR_OK, ev->job);
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
 
     (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why ? ": " : "",
@@ -411,5 +407,5 @@ void intake_preempt(struct state *s, struct ev_cancel *ev, struct effects *fx)
     (void)job_move(s, state_job(s, ev->job),
                    &(struct job_step){.event = JOB_EV_PREEMPT, .code = "Preempted", .text = text},
                    fx);
-    conclude(s, &ev->ref, &a, fx);
+    intake_conclude(s, &ev->ref, &a, fx);
 }

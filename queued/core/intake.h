@@ -20,4 +20,18 @@ void intake_drop_job(struct state *s, struct job *j);
 /* Remember an answer under its request id. */
 void intake_remember(struct state *s, const struct answer *a);
 
+/* Answering, for every changing call of a client. A retry of a call that was carried out gets the
+ * same answer again: true. */
+bool intake_answered(const struct state *s, const struct request_ref *ref, struct effects *fx);
+struct answer intake_answer(const struct state *s, const struct request_ref *ref,
+                            enum err_code code, struct job_id job);
+/* The text of the answer lies in the arena of the effects, or lives longer. */
+void intake_reply(const struct request_ref *ref, const struct answer *a, struct effects *fx);
+/* Answer and remember what was changed. */
+void intake_conclude(struct state *s, const struct request_ref *ref, const struct answer *a,
+                     struct effects *fx);
+/* Answer with the error; always false. */
+bool intake_refuse(const struct state *s, const struct request_ref *ref, struct effects *fx,
+                   const struct err *why);
+
 #endif

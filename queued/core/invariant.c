@@ -123,7 +123,7 @@ static int check_tenants(const struct state *s, struct err *err)
 
         if (j->tenant_ix == IX_NONE)
             continue;
-        t.v[j->tenant_ix].pending += j->state == JOB_PENDING;
+        t.v[j->tenant_ix].pending += j->state == JOB_PENDING || j->state == JOB_HELD;
         t.v[j->tenant_ix].active += job_state_is_active(j->state);
         for (uint32_t r = 0; r < j->demand->n_roles && j->charged_gpus; r++)
             if (j->models[r] != MODELS_MAX)

@@ -43,6 +43,7 @@ enum job_event {
     JOB_EV_PREEMPT,
     JOB_EV_ALL_GONE,
     JOB_EV_REPLACED,
+    JOB_EV_REQUEUE,
 };
 
 struct job_fsm_row {

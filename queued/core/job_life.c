@@ -219,14 +219,21 @@ void job_set_timer(struct state *s, struct job *j)
     timer_set(s, j, at);
 }
 
-static void enter_pending(struct state *s, struct job *j)
+static bool is_waiting(enum job_state s)
 {
-    deactivate(s, j);
-    job_drop_members(s, j);
+    return s == JOB_PENDING || s == JOB_HELD;
+}
+
+static void enter_pending(struct state *s, struct job *j, enum job_state from)
+{
+    if (!is_waiting(from)) {
+        deactivate(s, j);
+        job_drop_members(s, j);
+        if (j->tenant_ix != IX_NONE)
+            s->tenants.v[j->tenant_ix].pending++;
+    }
     j->queued_at = s->now;
     j->running_at = 0;
-    if (j->tenant_ix != IX_NONE)
-        s->tenants.v[j->tenant_ix].pending++;
     order_add(s, j);
 }
 
@@ -246,10 +253,11 @@ static void enter_terminal(struct state *s, struct job *j)
     }
 }
 
-static void leave_pending(struct state *s, struct job *j)
+static void leave_waiting(struct state *s, struct job *j, enum job_state to)
 {
-    order_remove(s, j);
-    if (j->tenant_ix != IX_NONE)
+    if (j->state == JOB_PENDING)
+        order_remove(s, j);
+    if (j->tenant_ix != IX_NONE && !is_waiting(to))
         s->tenants.v[j->tenant_ix].pending--;
 }
 
@@ -268,9 +276,9 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
 
     if (!job_fsm_next(from, step->event, goal, &to))
         return false;
-    if (from == JOB_PENDING)
-        leave_pending(s, j);
-    if (from == JOB_PENDING && to == JOB_STOPPING)
+    if (is_waiting(from))
+        leave_waiting(s, j, to);
+    if (is_waiting(from) && to == JOB_STOPPING)
         activate_empty(s, j);
     /* an end keeps the reason for which the job was stopped */
     if (step->event != JOB_EV_ALL_GONE) {
@@ -282,7 +290,7 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     j->state_since = s->now;
     j->outcome = to == JOB_STOPPING ? goal : 0;
     if (to == JOB_PENDING)
-        enter_pending(s, j);
+        enter_pending(s, j, from);
     else if (job_state_is_terminal(to))
         enter_terminal(s, j);
     job_set_timer(s, j);

@@ -19,6 +19,7 @@
 #include "core/order.h"
 #include "core/plain.h"
 #include "core/timers.h"
+#include "core/verbs.h"
 #include "util/str.h"
 
 struct state *state_create(const struct settings *settings)
@@ -107,6 +108,8 @@ bool state_admit(struct state *s, struct event *ev, struct effects *fx)
         return intake_admit_cancel(s, &ev->u.cancel, fx);
     if (ev->kind == EV_JOB_PREEMPT)
         return intake_admit_preempt(s, &ev->u.cancel, fx);
+    if (ev->kind == EV_JOB_VERB)
+        return verbs_admit(s, &ev->u.verb, fx);
     return true;
 }
 
@@ -129,6 +132,9 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_JOB_PREEMPT:
         intake_preempt(s, &ev->u.cancel, fx);
+        break;
+    case EV_JOB_VERB:
+        verbs_apply(s, &ev->u.verb, fx);
         break;
     case EV_GANG_PLACED:
         s->n_decisions++;
@@ -244,11 +250,12 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
         s->meta.last_id = job->id;
     intake_add_job(s, job);
     job_name_nodes(s, job);
-    if (job->state == JOB_PENDING) {
+    if (job->state == JOB_PENDING || job->state == JOB_HELD) {
         job->is_resumed = true;
         if (job->tenant_ix != IX_NONE)
             s->tenants.v[job->tenant_ix].pending++;
-        order_add(s, job);
+        if (job->state == JOB_PENDING)
+            order_add(s, job);
     } else if (job_state_is_active(job->state)) {
         job_hold_all(s, job);
     }

@@ -15,7 +15,7 @@
 
 struct tenant {
     uint64_t used[MODELS_MAX]; /* GPUs charged, with those of its subtree */
-    uint32_t pending, active;  /* jobs of its own: waiting, holding nodes */
+    uint32_t pending, active;  /* jobs of its own: waiting or held, holding nodes */
     uint64_t released_gen;     /* a charge was given back here or below, or a limit changed */
 };
 

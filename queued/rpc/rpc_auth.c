@@ -158,15 +158,15 @@ bool rpc_auth_sees(const struct rpc_who *who, const char *tenant)
     return false;
 }
 
-int rpc_auth_cancel(const struct rpc_who *who, const struct job *j, struct err *err)
+int rpc_auth_change(const struct rpc_who *who, const struct job *j, const char *verb,
+                    struct err *err)
 {
     if (who->user.role >= RPC_TENANT_ADMIN)
         return 0;
     if (who->user.role == RPC_SUBMITTER && j->uid == who->caller.uid)
         return 0;
-    return err_set(err, ERR_DENIED,
-                   "job %s is %s's: its owner or a tenant-admin of %s may cancel it", j->name,
-                   j->user, j->tenant);
+    return err_set(err, ERR_DENIED, "job %s is %s's: its owner or a tenant-admin of %s may %s it",
+                   j->name, j->user, j->tenant, verb);
 }
 
 static int only_tenant(const struct rpc_who *who, const struct settings *settings, const char **ret,

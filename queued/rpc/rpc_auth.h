@@ -54,9 +54,10 @@ int rpc_auth_role(const struct rpc_who *who, enum rpc_role needed, const char *m
                   struct err *err);
 /* Does a tenant, with its jobs and events, exist for them? */
 bool rpc_auth_sees(const struct rpc_who *who, const char *tenant);
-/* May they cancel this job, which they see? Own jobs; those of their tenants as tenant-admin.
- * -1 DENIED. */
-int rpc_auth_cancel(const struct rpc_who *who, const struct job *j, struct err *err);
+/* May they cancel this job, or change it otherwise (verb), which they see? Own jobs; those of their
+ * tenants as tenant-admin. -1 DENIED. */
+int rpc_auth_change(const struct rpc_who *who, const struct job *j, const char *verb,
+                    struct err *err);
 /* The tenant that a submission goes to: wanted, or with NULL the only one they have.
  * -1 DENIED, or INVALID when a choice must be made. */
 int rpc_auth_tenant(const struct rpc_who *who, const struct settings *settings, const char *wanted,

@@ -15,6 +15,9 @@ static const struct rpc_method_row rows[] = {
     {RPC_NODES, "nodes", RPC_VIEWER, rpc_node_list},
     {RPC_TOPOLOGY, "topology", RPC_VIEWER, rpc_node_topology},
     {RPC_TENANTS, "tenants", RPC_VIEWER, rpc_tenant_list},
+    {RPC_HOLD, "hold", RPC_SUBMITTER, rpc_job_change},
+    {RPC_RELEASE, "release", RPC_SUBMITTER, rpc_job_change},
+    {RPC_REQUEUE, "requeue", RPC_SUBMITTER, rpc_job_change},
 };
 
 const struct rpc_method_row *rpc_methods(unsigned *ret_n)

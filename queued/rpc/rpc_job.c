@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_job.c - one job: submit and cancel become events, get and why are answered from the state.
+/* rpc_job.c - one job: submit, cancel and other changes become events, get and why are answered
+ * from the state.
  *
  * Looking up sees only jobs of the caller's tenants, so that a foreign job and none look alike.
  */
@@ -99,7 +100,7 @@ int rpc_job_cancel(struct rpc_call *c, struct err *err)
     struct ev_cancel *cancel = &ev.u.cancel;
     const struct job *j;
 
-    if (rpc_job_find(c, c->req->job, &j, err) || rpc_auth_cancel(c->who, j, err))
+    if (rpc_job_find(c, c->req->job, &j, err) || rpc_auth_change(c->who, j, "cancel", err))
         return -1;
     cancel->caller = c->who->caller;
     cancel->job = j->id;
@@ -107,6 +108,36 @@ int rpc_job_cancel(struct rpc_call *c, struct err *err)
         cancel->why = xstrdup(c->req->u.cancel.reason);
     if (post(c, &ev, &cancel->ref, &p, err)) {
         free(cancel->why);
+        return -1;
+    }
+    return 0;
+}
+
+int rpc_job_change(struct rpc_call *c, struct err *err)
+{
+    static const struct {
+        enum job_verb verb;
+        const char *word;
+    } verbs[RPC_METHODS] = {
+        [RPC_HOLD] = {VERB_HOLD, "hold"},
+        [RPC_RELEASE] = {VERB_RELEASE, "release"},
+        [RPC_REQUEUE] = {VERB_REQUEUE, "requeue"},
+    };
+    struct rpc_pending p = pending_of(c);
+    struct event ev = {.kind = EV_JOB_VERB};
+    struct ev_verb *change = &ev.u.verb;
+    const struct job *j;
+
+    if (rpc_job_find(c, c->req->job, &j, err) ||
+        rpc_auth_change(c->who, j, verbs[c->req->method].word, err))
+        return -1;
+    change->caller = c->who->caller;
+    change->job = j->id;
+    change->verb = verbs[c->req->method].verb;
+    if (*c->req->u.cancel.reason)
+        change->why = xstrdup(c->req->u.cancel.reason);
+    if (post(c, &ev, &change->ref, &p, err)) {
+        free(change->why);
         return -1;
     }
     return 0;

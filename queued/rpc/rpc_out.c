@@ -137,6 +137,21 @@ void rpc_out_cancel(struct rpc_out *o, const struct rpc_head *h, const struct jo
     rpc_message_close(o, RPC_CANCEL, &m.base);
 }
 
+void rpc_out_change(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,
+                    const struct job *job)
+{
+    Queued__V1__ChangeReply m = QUEUED__V1__CHANGE_REPLY__INIT;
+    char id[JOB_ID_TEXT + 1];
+
+    m.header = rpc_message_head(o, h);
+    if (job) {
+        m.id = rpc_text(job_id_format(id, job->id));
+        m.name = rpc_text(job->name);
+        m.state = rpc_text(job_state_name(job->state));
+    }
+    rpc_message_close(o, (uint16_t)method, &m.base);
+}
+
 void rpc_out_get(struct rpc_out *o, const struct rpc_head *h, const struct rpc_job_view *v)
 {
     Queued__V1__GetReply m = QUEUED__V1__GET_REPLY__INIT;

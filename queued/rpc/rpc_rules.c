@@ -108,6 +108,7 @@ static const struct rpc_rule submit_rules[] = {
     {"dry_run", RULE_NUMBER, 0, 1, 1},
     {"require_feasible", RULE_NUMBER, 0, 1, 1},
 };
+/* cancel, hold, release, requeue */
 static const struct rpc_rule cancel_rules[] = {
     HEADER,
     JOB(1),
@@ -147,6 +148,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__hello_request__descriptor, header_only_rules},
     {&queued__v1__submit_request__descriptor, submit_rules},
     {&queued__v1__cancel_request__descriptor, cancel_rules},
+    {&queued__v1__change_request__descriptor, cancel_rules},
     {&queued__v1__get_request__descriptor, job_rules},
     {&queued__v1__list_request__descriptor, list_rules},
     {&queued__v1__why_request__descriptor, job_rules},

@@ -48,6 +48,16 @@ static int fill_cancel(struct rpc_request *r, const ProtobufCMessage *base, stru
     return 0;
 }
 
+static int fill_change(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
+{
+    const Queued__V1__ChangeRequest *m = (const Queued__V1__ChangeRequest *)base;
+
+    (void)err;
+    r->job = copy(&r->arena, m->job);
+    r->u.cancel.reason = copy(&r->arena, m->reason);
+    return 0;
+}
+
 static int fill_get(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
 {
     (void)err;
@@ -152,6 +162,9 @@ static const struct shape {
     [RPC_NODES] = {&queued__v1__nodes_request__descriptor, false, false, fill_nodes},
     [RPC_TOPOLOGY] = {&queued__v1__topology_request__descriptor, false, false, fill_none},
     [RPC_TENANTS] = {&queued__v1__tenants_request__descriptor, false, false, fill_none},
+    [RPC_HOLD] = {&queued__v1__change_request__descriptor, true, true, fill_change},
+    [RPC_RELEASE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
+    [RPC_REQUEUE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
 };
 
 _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==
@@ -213,7 +226,7 @@ static int read_frame(const uint8_t *p, size_t len, struct rpc_request *ret, str
                        RPC_MESSAGE_MAX);
     if (flags != 0)
         return err_set(err, ERR_INVALID, "flags 0x%04x in a request, must be 0", flags);
-    if (ret->method_number == RPC_NONE || ret->method_number >= RPC_METHODS)
+    if (ret->method_number >= RPC_METHODS || !shapes[ret->method_number].message)
         return err_set(err, ERR_INVALID,
                        "method %u is not known to this server (protocol %d.%d); "
                        "it may be older than the client",

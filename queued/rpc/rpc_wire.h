@@ -50,7 +50,10 @@ enum rpc_method {
     RPC_NODES,
     RPC_TOPOLOGY,
     RPC_TENANTS,
-    RPC_METHODS,
+    RPC_HOLD,
+    RPC_RELEASE,
+    RPC_REQUEUE,
+    RPC_METHODS, /* numbers between may be unused */
 };
 
 /* Which jobs; strings belong to the request. */
@@ -68,7 +71,7 @@ struct rpc_request {
     uint8_t request_id[REQUEST_ID_BYTES]; /* zeros when it could not be read */
     uint32_t deadline_ms;                 /* 0: none */
     struct arena arena;                   /* of the strings below */
-    const char *job;                      /* cancel, get, why, watch ("": any) */
+    const char *job;                      /* cancel, hold ..., get, why, watch ("": any) */
     struct rpc_filter filter;             /* list, watch */
     union {
         struct {
@@ -77,7 +80,7 @@ struct rpc_request {
         } submit;
         struct {
             const char *reason;
-        } cancel;
+        } cancel; /* and hold, release, requeue */
         struct {
             uint32_t limit; /* 1..LIST_PAGE_MAX */
             uint8_t token[RPC_TOKEN_BYTES];

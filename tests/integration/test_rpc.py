@@ -140,7 +140,7 @@ class Identity(RpcTest):
         self.needs_root()
         for method in wire.METHODS:
             fields = {"submit": ((2, wire.golden_spec()),), "watch": ((6, 1),)}.get(method, ())
-            if method in ("cancel", "get", "why"):
+            if method in ("cancel", "get", "why", "hold", "release", "requeue"):
                 fields = ((2, "x"),)
             payload = wire.request(method, *fields)
             self.assertEqual(as_user("games", lambda: self.call(payload)[1]), DENIED, method)
@@ -156,7 +156,7 @@ class Identity(RpcTest):
         self.needs_root()
         name = as_user("daemon", lambda: self.call(submit("resnet"))[3][3][0].decode())
         self.assertTrue(name.startswith("resnet-"))
-        for method in ("get", "why", "cancel"):
+        for method in ("get", "why", "hold", "release", "cancel"):
             payload = wire.request(method, (2, name))
             self.assertEqual(as_user("bin", lambda: self.call(payload)[1]), NOT_FOUND, method)
             self.assertEqual(as_user("daemon", lambda: self.call(payload)[1]), OK, method)

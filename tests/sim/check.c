@@ -321,6 +321,8 @@ int check_rest(struct sim *s)
 
         if (job_state_is_terminal(j->state))
             continue;
+        if (j->state == JOB_HELD)
+            continue; /* until a user releases it */
         if (j->state != JOB_PENDING)
             return broken(s, "has not ended", j);
         if (check_pending(s, j))

@@ -35,7 +35,7 @@ static bool is_moving(const struct sim *s)
     for (size_t i = 0; i < s->state->by_id.n; i++) {
         const struct job *j = s->state->by_id.v[i];
 
-        if (job_state_is_terminal(j->state))
+        if (job_state_is_terminal(j->state) || j->state == JOB_HELD)
             continue;
         if (j->state != JOB_PENDING || j->max_queue_us || j->not_before > s->now)
             return true;
@@ -54,7 +54,8 @@ static int not_at_rest(struct sim *s)
     for (size_t i = 0; i < s->state->by_id.n; i++) {
         const struct job *j = s->state->by_id.v[i];
 
-        if (!job_state_is_terminal(j->state) && (j->state != JOB_PENDING || j->max_queue_us))
+        if (!job_state_is_terminal(j->state) && j->state != JOB_HELD &&
+            (j->state != JOB_PENDING || j->max_queue_us))
             return err_set(
                 &s->err, ERR_INTERNAL,
                 "does not come to rest: job %s is %s, attempt %u, %u of %u gone, %u done, "

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "util/mem.h"
 #include "wish.h"
 
 enum { KEYS = 12 };
@@ -61,6 +62,13 @@ static void send(struct client *c, struct request *r, struct inbox *inbox, usec_
         ev.kind = r->is_preempt ? EV_JOB_PREEMPT : EV_JOB_CANCEL;
         ev.u.cancel = (struct ev_cancel){.job = r->job, .caller.is_admin = true};
         ev.u.cancel.ref = ref_of(c, r);
+        (void)inbox_push(inbox, &ev);
+        return;
+    }
+    if (r->is_verb) {
+        ev.kind = EV_JOB_VERB;
+        ev.u.verb = (struct ev_verb){.job = r->job, .caller.is_admin = true, .verb = r->verb};
+        ev.u.verb.ref = ref_of(c, r);
         (void)inbox_push(inbox, &ev);
         return;
     }
@@ -127,15 +135,21 @@ void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job
     send_stop(c, inbox, now, job, false);
 }
 
+/* One of those promised lately, now and then none. */
+static struct job_id some_job(const struct client *c, usec_t now)
+{
+    uint32_t back;
+
+    if (!c->promises.n || rng_one_in(c->rng, 10))
+        return (struct job_id){now > 0 ? (uint64_t)now : 1};
+    back = rng_below(c->rng, c->promises.n < 12 ? (uint32_t)c->promises.n : 12);
+    return c->promises.v[c->promises.n - 1 - back].job;
+}
+
 static void cancel(struct client *c, struct inbox *inbox, usec_t now)
 {
-    struct job_id job = {now > 0 ? (uint64_t)now : 1}; /* no such job */
+    struct job_id job = some_job(c, now);
 
-    if (c->promises.n && !rng_one_in(c->rng, 10)) {
-        uint32_t back = rng_below(c->rng, c->promises.n < 12 ? (uint32_t)c->promises.n : 12);
-
-        job = c->promises.v[c->promises.n - 1 - back].job;
-    }
     if (!rng_one_in(c->rng, 3)) {
         client_cancel(c, inbox, now, job);
         return;
@@ -143,6 +157,20 @@ static void cancel(struct client *c, struct inbox *inbox, usec_t now)
     send_stop(c, inbox, now, job, true);
     if (rng_one_in(c->rng, 3)) /* on its way back to the queue */
         client_cancel(c, inbox, now, job);
+}
+
+/* Held jobs are released more often than others are held: they have to end, too. */
+static void change(struct client *c, struct inbox *inbox, usec_t now)
+{
+    static const enum job_verb verbs[] = {VERB_HOLD,    VERB_HOLD,    VERB_RELEASE,
+                                          VERB_RELEASE, VERB_REQUEUE, VERB_REQUEUE};
+    struct job_id job = some_job(c, now);
+    struct request *r = new_request(c);
+
+    r->is_verb = true;
+    r->verb = verbs[rng_below(c->rng, ARRAY_LEN(verbs))];
+    r->job = job;
+    send(c, r, inbox, now);
 }
 
 static void repeat(struct client *c, struct inbox *inbox, usec_t now)
@@ -168,6 +196,8 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
         cancel(c, inbox, now);
     else if (what < 22)
         repeat(c, inbox, now);
+    else if (what < 28)
+        change(c, inbox, now);
 }
 
 static struct promise *find_promise(const struct client *c, struct job_id job)
@@ -231,7 +261,7 @@ int client_answer(struct client *c, const struct reply *reply, usec_t now, struc
         c->n_again++;
     else
         c->n_accepted++;
-    if (a->code == ERR_OK && !r->is_cancel && !r->is_dry_run) {
+    if (a->code == ERR_OK && !r->is_cancel && !r->is_verb && !r->is_dry_run) {
         if (a->job.v == 0)
             return err_set(err, ERR_INTERNAL, "request %u: accepted without a job", r->number);
         if (r->answered_at && r->code == ERR_OK && r->job.v != a->job.v &&

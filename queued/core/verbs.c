@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verbs.c - one row a verb: which states it takes, which it finds done, what it becomes.
+ *
+ * Everything that may be refused is refused in verbs_admit(); a job whose state has no row in the
+ * table of job_fsm.def for the event is refused with what to do instead.
+ */
+#include "core/verbs.h"
+
+#include <stdio.h>
+
+#include "core/intake.h"
+#include "core/job_life.h"
+
+static const struct verb_row {
+    enum job_event event;
+    enum job_state done; /* a job that is there already is left so; 0 none */
+    const char *code;
+    const char *advice; /* why the others are refused, after "job x is Running: " */
+} verbs[] = {
+    [VERB_HOLD] = {JOB_EV_HOLD, JOB_HELD, "Held",
+                   "only a waiting job is held; requeue a running one first"},
+    [VERB_RELEASE] = {JOB_EV_RELEASE, JOB_PENDING, "NotEvaluated", "only a held job is released"},
+    [VERB_REQUEUE] =
+        {JOB_EV_REQUEUE, JOB_PENDING, "Requeued",
+         "only a job that has nodes goes back to the queue; submit an ended one again"},
+};
+
+bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
+{
+    const struct verb_row *verb = &verbs[ev->verb];
+    const struct job *j = state_job(s, ev->job);
+    enum job_state to;
+    struct answer a;
+    struct err why;
+
+    if (intake_answered(s, &ev->ref, fx))
+        return false;
+    if (!j) {
+        (void)err_set(&why, ERR_NOT_FOUND, "no such job");
+        return intake_refuse(s, &ev->ref, fx, &why);
+    }
+    if (job_fsm_next(j->state, verb->event, JOB_PENDING, &to))
+        return true;
+    if (j->state != verb->done) {
+        (void)err_set(&why, ERR_CONFLICT, "job %s is %s: %s", j->name, job_state_name(j->state),
+                      verb->advice);
+        return intake_refuse(s, &ev->ref, fx, &why);
+    }
+    a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
+    a.is_again = true;
+    intake_reply(&ev->ref, &a, fx);
+    return false;
+}
+
+void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
+{
+    const struct verb_row *verb = &verbs[ev->verb];
+    struct job *j = state_job(s, ev->job);
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
+    char text[REASON_TEXT_MAX + 1];
+
+    (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why ? ": " : "",
+                   ev->why ? ev->why : "");
+    (void)job_move(
+        s, j,
+        &(struct job_step){
+            .event = verb->event, .outcome = JOB_PENDING, .code = verb->code, .text = text},
+        fx); /* has the row: verbs_admit() */
+    intake_conclude(s, &ev->ref, &a, fx);
+}
