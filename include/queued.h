@@ -341,17 +341,21 @@ enum queued_verb {
     QUEUED_REQUEUE = 13, /* the pods of a job are stopped and it waits again */
 };
 
+struct queued_change {
+    enum queued_verb verb;
+    const char *job;    /* name, id or unique prefix */
+    const char *reason; /* NULL none */
+};
+
 struct queued_changed {
     char id[QUEUED_ID_MAX];
     char name[QUEUED_NAME_MAX];
     char state[QUEUED_NAME_MAX]; /* after the call */
 };
 
-/* A job that is so already is no error; CONFLICT: its state does not allow it. reason may be NULL.
- */
-QUEUED_API int queued_change(struct queued_client *c, enum queued_verb verb, const char *job,
-                             const char *reason, struct queued_changed *ret,
-                             struct queued_error *error);
+/* A job that is so already is no error; CONFLICT: its state does not allow it. */
+QUEUED_API int queued_change(struct queued_client *c, const struct queued_change *change,
+                             struct queued_changed *ret, struct queued_error *error);
 
 struct queued_why {
     const struct queued_job *job;

@@ -52,10 +52,11 @@ static int change_jobs(struct change *x, int argc, char **argv, int first)
     int rc = cli_connect(&c, cli_timeout_ms());
 
     for (int i = first; i < argc && c; i++) {
+        struct queued_change change = {x->verb, argv[i], x->reason};
         struct queued_changed j;
         struct queued_error e;
 
-        if (queued_change(c, x->verb, argv[i], x->reason, &j, &e)) {
+        if (queued_change(c, &change, &j, &e)) {
             int code = cli_error(&e);
 
             rc = rc ? rc : code;

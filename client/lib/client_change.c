@@ -18,17 +18,17 @@ static char *text(const char *s)
     return u.out;
 }
 
-int queued_change(struct queued_client *c, enum queued_verb verb, const char *job,
-                  const char *reason, struct queued_changed *ret, struct queued_error *error)
+int queued_change(struct queued_client *c, const struct queued_change *change,
+                  struct queued_changed *ret, struct queued_error *error)
 {
     Queued__V1__ChangeRequest request = QUEUED__V1__CHANGE_REQUEST__INIT;
     ProtobufCMessage *reply = NULL;
     Queued__V1__ChangeReply *r;
     struct err err;
 
-    request.job = text(job);
-    request.reason = text(reason);
-    if (client_call(c, (uint16_t)verb, &request.base, &reply, &err))
+    request.job = text(change->job);
+    request.reason = text(change->reason);
+    if (client_call(c, (uint16_t)change->verb, &request.base, &reply, &err))
         return client_fail(error, &err);
     r = (Queued__V1__ChangeReply *)reply;
     *ret = (struct queued_changed){0};
