@@ -86,7 +86,7 @@ struct settings {
     usec_t node_lost_us; /* nodeLostTimeout, default 5 min */
     usec_t grace_cap_us; /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
     uint32_t weight_topology, weight_packing; /* of a placement's score, per mille */
-    enum order_rule order; /* 0 all: the daemon's own policy */
+    enum order_rule order;                    /* 0 all: the daemon's own policy */
     enum queue_rule queue;
     uint32_t depth; /* plain orders: jobs looked at behind the first that does not fit; 0: all */
     uint8_t place;  /* enum place_rule */
