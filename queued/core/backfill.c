@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cycle.h"
 #include "core/order.h"
 #include "core/place.h"
 
@@ -116,7 +117,7 @@ static bool models_of(const struct state *s, const struct job *j, uint32_t slot,
         gpus[ret[r]] += (uint64_t)role->replicas * (uint64_t)role->each.amount[RES_GPUS];
     }
     for (uint32_t m = 0; m < s->settings->n_models; m++)
-        if (gpus[m] && !tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL))
+        if (gpus[m] && !cycle_admits(s, j, m, gpus[m]))
             return false;
     return true;
 }
@@ -326,6 +327,7 @@ static struct job *next_heir(const struct state *s, uint32_t slot, const struct 
 void backfill_begin(struct state *s, usec_t now)
 {
     struct backfill *b = s->backfill;
+    uint8_t models[JOB_ROLES_MAX];
 
     for (uint32_t m = 0; m < SLOTS; m++) {
         struct reservation *r = &b->of[m];
@@ -333,7 +335,7 @@ void backfill_begin(struct state *s, usec_t now)
 
         if (r->job.v == 0)
             continue;
-        if (j && j->state == JOB_PENDING && j->tenant_ix != IX_NONE) {
+        if (j && j->state == JOB_PENDING && j->tenant_ix != IX_NONE && models_of(s, j, m, models)) {
             if (!rebuild(s, r)) /* its hosts are gone, or taken by one that goes first */
                 backfill_blocked(s, j, now);
             continue;

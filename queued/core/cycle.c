@@ -78,6 +78,12 @@ static bool advance(struct choices *c, const struct demand *d)
     return false;
 }
 
+bool cycle_admits(const struct state *s, const struct job *j, uint32_t model, uint64_t gpus)
+{
+    return tenant_admits(&s->tenants, j->tenant_ix, model, gpus, NULL) &&
+           (j->demand->is_preemptible || tenant_in_quota(&s->tenants, j->tenant_ix, model, gpus));
+}
+
 static bool limits_admit(const struct state *s, const struct job *j, const uint8_t *models)
 {
     uint64_t gpus[MODELS_MAX] = {0};
@@ -87,9 +93,7 @@ static bool limits_admit(const struct state *s, const struct job *j, const uint8
             gpus[models[r]] += (uint64_t)j->demand->roles[r].replicas *
                                (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
     for (uint32_t m = 0; m < s->settings->n_models; m++)
-        if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||
-                        (!j->demand->is_preemptible &&
-                         !tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))))
+        if (gpus[m] && !cycle_admits(s, j, m, gpus[m]))
             return false;
     return true;
 }

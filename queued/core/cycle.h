@@ -23,4 +23,8 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
  * for another). */
 bool cycle_next(struct state *s, usec_t now, struct event *ev);
 
+/* May the tenant of j be charged so many GPUs of a model more: its limits, and its quota for what
+ * is not preemptible. */
+bool cycle_admits(const struct state *s, const struct job *j, uint32_t model, uint64_t gpus);
+
 #endif

@@ -109,6 +109,22 @@ static void a_gang_that_can_never_run_keeps_no_room(void **state)
     assert_int_equal(small->state, JOB_BINDING);
 }
 
+static void a_gang_outside_its_quota_keeps_no_room(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("kept", 4, 8);
+    struct job *kept, *small;
+
+    s->preemptible = SPEC_NO;
+    core_pass(c, USEC_PER_SEC);
+    kept = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 0);
+    assert_false(backfill_own(c->state, kept, NULL));
+    small = submit(c, 1, 50 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(small->state, JOB_BINDING);
+}
+
 static void a_reservation_for_one_model_leaves_the_others_alone(void **state)
 {
     struct core *c = *state;
@@ -166,6 +182,7 @@ int main(void)
         T(a_job_beside_the_reserved_hosts_starts),
         T(a_reservation_yields_to_higher_priority),
         T(a_gang_that_can_never_run_keeps_no_room),
+        T(a_gang_outside_its_quota_keeps_no_room),
         T(a_reservation_for_one_model_leaves_the_others_alone),
         T(a_cancelled_head_hands_its_room_to_the_next),
         T(an_endless_run_is_cut_to_a_span_that_adds_up),
