@@ -22,7 +22,7 @@ CLUSTER = "node,gpus,gpu_model,rack,block\n" + "".join(
     f"n{i},8,G,r{i // 2},b{i // 4}\n" for i in range(4))
 HEAD = "job_id,tenant,priority,submit_s,duration_s,pods,gpus_per_pod,gpu_model\n"
 # a leaves 8 free; b is too big; c is short and d is long: what may pass b?
-JOBS = HEAD + "a,t,0,0,100,3,8,\nb,u,0,1,50,4,8,\nc,t,0,2,98,1,8,\nd,u,5,2,200,1,8,\n"
+JOBS = HEAD + "a,t,0,0,100,3,8,\nb,u,0,1,50,4,8,\nc,t,0,2,98,1,8,\n" "d,u,5,2,200,1,8,\n"
 
 
 def simulate(jobs, cluster, *options):
@@ -69,13 +69,13 @@ class Small(unittest.TestCase):
         self.assertEqual(self.starts("--queue", "easy", "--depth", "1", jobs=jobs)["c"], 150)
 
     def test_orders_differ(self):
-        jobs = HEAD + "a,t,0,0,100,4,8,\nb,t,1,1,50,4,8,\nc,t,2,2,70,4,8,\nd,u,0,3,90,4,8,\n"
+        jobs = HEAD + "a,t,0,0,100,4,8,\nb,t,1,1,50,4,8,\nc,t,2,2,70,4,8,\n" "d,u,0,3,90,4,8,\n"
         self.assertEqual(self.starts("--order", "fifo", jobs=jobs), dict(a=0, b=100, c=150, d=220))
         self.assertEqual(self.starts("--order", "sjf", jobs=jobs), dict(a=0, b=100, c=150, d=220))
         self.assertEqual(self.starts("--order", "prio", jobs=jobs), dict(a=0, c=100, b=170, d=220))
         jobs = jobs.replace("b,t,1,1,50", "b,t,1,1,80")
         self.assertEqual(self.starts("--order", "sjf", jobs=jobs), dict(a=0, c=100, b=170, d=250))
-        jobs = HEAD + "a,t,0,0,100,2,8,\nb,t,0,0,50,2,8,\nc,t,0,1,10,2,8,\nd,u,0,2,10,2,8,\n"
+        jobs = HEAD + "a,t,0,0,100,2,8,\nb,t,0,0,50,2,8,\nc,t,0,1,10,2,8,\n" "d,u,0,2,10,2,8,\n"
         self.assertEqual(self.starts("--order", "fair", jobs=jobs), dict(a=0, b=0, d=50, c=60))
 
     def test_topo_keeps_a_gang_in_one_rack_where_best_fit_does_not(self):
