@@ -339,6 +339,7 @@ enum queued_verb {
     QUEUED_HOLD = 11,    /* a waiting job is not started */
     QUEUED_RELEASE = 12, /* a held one waits again, however often it was held */
     QUEUED_REQUEUE = 13, /* the pods of a job are stopped and it waits again */
+    QUEUED_PREEMPT = 14, /* a running job is told to save, stopped after its grace, waits again */
 };
 
 struct queued_change {

@@ -100,6 +100,14 @@
     "  --reason TEXT        kept with the attempt that ends\n"                                     \
     "  -o FORMAT            table, name, json, yaml\n"
 
+#define HELP_PREEMPT                                                                               \
+    "  queuectl preempt llm-70b-q2vd --reason \"room for the release\"\n\n"                        \
+    "queuectl preempt JOB...   tell running jobs to save, stop them after their "                  \
+    "checkpoint.grace, "                                                                           \
+    "and let\nthem wait again, with the age they have\n\n"                                         \
+    "  --reason TEXT        kept with the attempt that ends\n"                                     \
+    "  -o FORMAT            table, name, json, yaml\n"
+
 #define HELP_WAIT                                                                                  \
     "  queuectl wait resnet-ddp-7f3k; echo $?\n"                                                   \
     "  queuectl wait a-1 b-2 --any --for running --timeout 10m\n\n"                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_change.c - queuectl hold, release, requeue: named jobs, one line a job. */
+/* cmd_change.c - queuectl hold, release, requeue, preempt: named jobs, one line a job. */
 #include <stdio.h>
 #include <string.h>
 
@@ -104,4 +104,9 @@ int cmd_release(int argc, char **argv)
 int cmd_requeue(int argc, char **argv)
 {
     return run(&(struct change){.command = "requeue", .verb = QUEUED_REQUEUE}, argc, argv);
+}
+
+int cmd_preempt(int argc, char **argv)
+{
+    return run(&(struct change){.command = "preempt", .verb = QUEUED_PREEMPT}, argc, argv);
 }

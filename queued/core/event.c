@@ -10,7 +10,6 @@ const char *event_name(enum event_kind kind)
         [EV_NONE] = "none",
         [EV_JOB_SUBMIT] = "job-submit",
         [EV_JOB_CANCEL] = "job-cancel",
-        [EV_JOB_PREEMPT] = "job-preempt",
         [EV_JOB_VERB] = "job-verb",
         [EV_GANG_PLACED] = "gang-placed",
         [EV_NODE_SEEN] = "node-seen",
@@ -84,7 +83,6 @@ void event_fini(struct event *ev)
         free(ev->u.answer);
         break;
     case EV_JOB_CANCEL:
-    case EV_JOB_PREEMPT:
         free(ev->u.cancel.why);
         break;
     case EV_JOB_VERB:

@@ -21,8 +21,7 @@ enum event_kind {
     EV_NONE,
     EV_JOB_SUBMIT,  /* a client: store this job */
     EV_JOB_CANCEL,  /* a client: stop this job */
-    EV_JOB_PREEMPT, /* a client: take its nodes from this job, which goes back to the queue */
-    EV_JOB_VERB,    /* a client: hold, release or requeue this job */
+    EV_JOB_VERB,    /* a client: hold, release, requeue or preempt this job */
     EV_GANG_PLACED, /* the cycle: a placement for a pending gang */
     EV_NODE_SEEN,   /* a node is new or has changed */
     EV_NODE_GONE,
@@ -71,7 +70,7 @@ struct ev_cancel {
     char *why; /* at most REASON_TEXT_MAX; owned, NULL none */
 };
 
-enum job_verb { VERB_HOLD, VERB_RELEASE, VERB_REQUEUE };
+enum job_verb { VERB_HOLD, VERB_RELEASE, VERB_REQUEUE, VERB_PREEMPT };
 
 struct ev_verb {
     struct request_ref ref;
@@ -178,7 +177,7 @@ struct event {
     usec_t at; /* when the engine took it in, microseconds since 1970 */
     union {
         struct ev_submit submit;
-        struct ev_cancel cancel; /* also of EV_JOB_PREEMPT */
+        struct ev_cancel cancel;
         struct ev_verb verb;
         struct ev_placed placed;
         struct node_fact *node;       /* EV_NODE_SEEN; owned */

@@ -355,14 +355,23 @@ bool intake_admit_cancel(struct state *s, const struct ev_cancel *ev, struct eff
     return false;
 }
 
+void intake_text(char buf[REASON_TEXT_MAX + 1], const struct caller *who, const char *why)
+{
+    size_t n;
+
+    (void)snprintf(buf, REASON_TEXT_MAX + 1, "by %s%s%s", who->user, why ? ": " : "",
+                   why ? why : "");
+    for (n = strlen(buf); n && !str_is_clean_utf8(buf, n); n--)
+        buf[n - 1] = '\0'; /* half a character */
+}
+
 void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx)
 {
     struct job *j = state_job(s, ev->job);
     struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
 
-    (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why ? ": " : "",
-                   ev->why ? ev->why : "");
+    intake_text(text, &ev->caller, ev->why);
     /* a job that is on its way to another end keeps it */
     if (j->state != JOB_STOPPING || j->outcome == JOB_PENDING)
         (void)job_move(s, j,
@@ -371,41 +380,5 @@ void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *
                                           .code = "Cancelled",
                                           .text = text},
                        fx);
-    intake_conclude(s, &ev->ref, &a, fx);
-}
-
-bool intake_admit_preempt(struct state *s, const struct ev_cancel *ev, struct effects *fx)
-{
-    const struct job *j = state_job(s, ev->job);
-    struct answer a;
-    struct err why;
-
-    if (intake_answered(s, &ev->ref, fx))
-        return false;
-    if (j && j->state == JOB_RUNNING)
-        return true;
-    if (!j)
-        (void)err_set(&why, ERR_NOT_FOUND, "no such job");
-    else if (j->state != JOB_PREEMPTING)
-        (void)err_set(&why, ERR_CONFLICT, "job %s is %s; only a Running one can be preempted",
-                      j->name, job_state_name(j->state));
-    if (!j || j->state != JOB_PREEMPTING)
-        return intake_refuse(s, &ev->ref, fx, &why);
-    a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
-    a.is_again = true;
-    intake_reply(&ev->ref, &a, fx);
-    return false;
-}
-
-void intake_preempt(struct state *s, struct ev_cancel *ev, struct effects *fx)
-{
-    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
-    char text[REASON_TEXT_MAX + 1];
-
-    (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why ? ": " : "",
-                   ev->why ? ev->why : "");
-    (void)job_move(s, state_job(s, ev->job),
-                   &(struct job_step){.event = JOB_EV_PREEMPT, .code = "Preempted", .text = text},
-                   fx);
     intake_conclude(s, &ev->ref, &a, fx);
 }

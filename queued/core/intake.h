@@ -8,9 +8,6 @@
 /* false: answered already (known request, known key, refusal, dry run); nothing changes. */
 bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct effects *fx);
 bool intake_admit_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx);
-/* Running gangs only: others hold nothing that is worth a notice, or are on their way already. */
-bool intake_admit_preempt(struct state *s, const struct ev_cancel *ev, struct effects *fx);
-void intake_preempt(struct state *s, struct ev_cancel *ev, struct effects *fx);
 void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx);
 void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx);
 /* Enter a job that is filled in into the tables of the state. */
@@ -30,6 +27,8 @@ void intake_reply(const struct request_ref *ref, const struct answer *a, struct 
 /* Answer and remember what was changed. */
 void intake_conclude(struct state *s, const struct request_ref *ref, const struct answer *a,
                      struct effects *fx);
+/* "by alice: why", for the reason of a job: at most REASON_TEXT_MAX, cut between characters. */
+void intake_text(char buf[REASON_TEXT_MAX + 1], const struct caller *who, const char *why);
 /* Answer with the error; always false. */
 bool intake_refuse(const struct state *s, const struct request_ref *ref, struct effects *fx,
                    const struct err *why);

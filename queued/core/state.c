@@ -106,8 +106,6 @@ bool state_admit(struct state *s, struct event *ev, struct effects *fx)
         return intake_admit_submit(s, &ev->u.submit, fx);
     if (ev->kind == EV_JOB_CANCEL)
         return intake_admit_cancel(s, &ev->u.cancel, fx);
-    if (ev->kind == EV_JOB_PREEMPT)
-        return intake_admit_preempt(s, &ev->u.cancel, fx);
     if (ev->kind == EV_JOB_VERB)
         return verbs_admit(s, &ev->u.verb, fx);
     return true;
@@ -129,9 +127,6 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_JOB_CANCEL:
         intake_cancel(s, &ev->u.cancel, fx);
-        break;
-    case EV_JOB_PREEMPT:
-        intake_preempt(s, &ev->u.cancel, fx);
         break;
     case EV_JOB_VERB:
         verbs_apply(s, &ev->u.verb, fx);

@@ -6,8 +6,6 @@
  */
 #include "core/verbs.h"
 
-#include <stdio.h>
-
 #include "core/intake.h"
 #include "core/job_life.h"
 
@@ -23,6 +21,8 @@ static const struct verb_row {
     [VERB_REQUEUE] =
         {JOB_EV_REQUEUE, JOB_PENDING, "Requeued",
          "only a job that has nodes goes back to the queue; submit an ended one again"},
+    [VERB_PREEMPT] = {JOB_EV_PREEMPT, JOB_PREEMPTING, "Preempted",
+                      "only a running job is preempted; requeue one that is still starting"},
 };
 
 bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
@@ -59,8 +59,7 @@ void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
     struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
 
-    (void)snprintf(text, sizeof(text), "by %s%s%.150s", ev->caller.user, ev->why ? ": " : "",
-                   ev->why ? ev->why : "");
+    intake_text(text, &ev->caller, ev->why);
     (void)job_move(
         s, j,
         &(struct job_step){

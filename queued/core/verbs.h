@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs.h - what clients do to a job in the queue: hold, release, requeue.
+/* verbs.h - what clients do to a job in the queue: hold, release, requeue, preempt.
  *
  * Its age (submitted_at) stays, and with it its place among equals. Each at most once per request
  * id; cancel is in intake.h.

@@ -18,6 +18,7 @@ static const struct rpc_method_row rows[] = {
     {RPC_HOLD, "hold", RPC_SUBMITTER, rpc_job_change},
     {RPC_RELEASE, "release", RPC_SUBMITTER, rpc_job_change},
     {RPC_REQUEUE, "requeue", RPC_SUBMITTER, rpc_job_change},
+    {RPC_PREEMPT, "preempt", RPC_SUBMITTER, rpc_job_change},
 };
 
 const struct rpc_method_row *rpc_methods(unsigned *ret_n)

@@ -122,6 +122,7 @@ int rpc_job_change(struct rpc_call *c, struct err *err)
         [RPC_HOLD] = {VERB_HOLD, "hold"},
         [RPC_RELEASE] = {VERB_RELEASE, "release"},
         [RPC_REQUEUE] = {VERB_REQUEUE, "requeue"},
+        [RPC_PREEMPT] = {VERB_PREEMPT, "preempt"},
     };
     struct rpc_pending p = pending_of(c);
     struct event ev = {.kind = EV_JOB_VERB};

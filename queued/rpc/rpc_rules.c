@@ -108,7 +108,7 @@ static const struct rpc_rule submit_rules[] = {
     {"dry_run", RULE_NUMBER, 0, 1, 1},
     {"require_feasible", RULE_NUMBER, 0, 1, 1},
 };
-/* cancel, hold, release, requeue */
+/* cancel, hold, release, requeue, preempt */
 static const struct rpc_rule cancel_rules[] = {
     HEADER,
     JOB(1),

@@ -165,6 +165,7 @@ static const struct shape {
     [RPC_HOLD] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_RELEASE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_REQUEUE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
+    [RPC_PREEMPT] = {&queued__v1__change_request__descriptor, true, true, fill_change},
 };
 
 _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==

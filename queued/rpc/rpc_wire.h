@@ -53,6 +53,7 @@ enum rpc_method {
     RPC_HOLD,
     RPC_RELEASE,
     RPC_REQUEUE,
+    RPC_PREEMPT,
     RPC_METHODS, /* numbers between may be unused */
 };
 

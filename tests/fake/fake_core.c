@@ -96,9 +96,9 @@ struct answer core_submit(struct core *c, struct spec *spec)
     return core_ask(c, &ev);
 }
 
-static struct answer stop(struct core *c, struct job_id id, enum event_kind kind)
+struct answer core_cancel(struct core *c, struct job_id id)
 {
-    struct event ev = {.kind = kind, .u.cancel = {.job = id, .ref.reply_token = 1}};
+    struct event ev = {.kind = EV_JOB_CANCEL, .u.cancel = {.job = id, .ref.reply_token = 1}};
 
     c->n_requests++;
     memcpy(ev.u.cancel.ref.request_id, &c->n_requests, sizeof(c->n_requests));
@@ -106,14 +106,16 @@ static struct answer stop(struct core *c, struct job_id id, enum event_kind kind
     return core_last(c, EFFECT_REPLY)->u.reply->answer;
 }
 
-struct answer core_cancel(struct core *c, struct job_id id)
+struct answer core_verb(struct core *c, struct job_id id, enum job_verb verb)
 {
-    return stop(c, id, EV_JOB_CANCEL);
-}
+    struct event ev = {
+        .kind = EV_JOB_VERB,
+        .u.verb = {.job = id, .verb = verb, .ref.reply_token = 1, .caller.user = "alice"}};
 
-struct answer core_preempt(struct core *c, struct job_id id)
-{
-    return stop(c, id, EV_JOB_PREEMPT);
+    c->n_requests++;
+    memcpy(ev.u.verb.ref.request_id, &c->n_requests, sizeof(c->n_requests));
+    (void)core_apply(c, &ev);
+    return core_last(c, EFFECT_REPLY)->u.reply->answer;
 }
 
 struct job *core_job(struct core *c, struct answer a)

@@ -36,7 +36,7 @@ struct answer core_submit(struct core *c, struct spec *spec);
 /* The same with all of the event given but spec's digest, which is made from its content. */
 struct answer core_ask(struct core *c, struct event *ev);
 struct answer core_cancel(struct core *c, struct job_id id);
-struct answer core_preempt(struct core *c, struct job_id id);
+struct answer core_verb(struct core *c, struct job_id id, enum job_verb verb);
 struct job *core_job(struct core *c, struct answer a);
 /* Take decisions until there are none; how many. */
 int core_cycle(struct core *c);

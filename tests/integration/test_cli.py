@@ -181,7 +181,7 @@ class Cli(unittest.TestCase):
         self.assertEqual(self.run_cli("wait", job, "--timeout", "30s")[0], 120)
         self.assertIn("job/" + job, self.good("cancel", job))
 
-    def test_a_job_is_held_released_and_requeued(self):
+    def test_a_job_is_held_released_requeued_and_preempted(self):
         waits = self.submit("waits", 12, "gang.queued/run-duration: 1h")
         self.assertEqual(self.good("hold", waits, "--reason", "a test"), f"job/{waits} is Held\n")
         self.assertRegex(self.good("why", waits), r"(?s)Held.*by \w+: a test.*queuectl release")
@@ -190,19 +190,21 @@ class Cli(unittest.TestCase):
         self.assertNotEqual(self.state(waits), "Held")
         self.good("cancel", waits)
         self.refused(5, "submit an ended one again", "requeue", waits)
+        self.refused(5, "only a running job is preempted", "preempt", waits)
         self.refused(3, "no job nope", "release", "nope")
         self.refused(2, "name the jobs", "hold")
         job = self.submit("again", 1, "gang.queued/run-duration: 1h")
         self.assertEqual(self.run_cli("wait", job, "--for", "running", "--timeout", "30s")[0], 0)
         self.refused(5, "requeue a running one first", "hold", job)
-        self.assertIn("job/" + job, self.good("requeue", job))
-        for _ in range(300):
-            d = json.loads(self.good("describe", job, "-o", "json"))["status"]
-            if d["state"] == "Running" and d["attempts"][-1]["number"] == 2:
-                break
-            time.sleep(0.1)
-        self.assertEqual((d["state"], d["attempts"][-1]["number"]), ("Running", 2))
-        self.assertEqual(d.get("restarts", 0), 0)
+        for attempt, verb in ((2, "requeue"), (3, "preempt")):
+            self.assertIn("job/" + job, self.good(verb, job))
+            for _ in range(300):
+                d = json.loads(self.good("describe", job, "-o", "json"))["status"]
+                if d["state"] == "Running" and d["attempts"][-1]["number"] == attempt:
+                    break
+                time.sleep(0.1)
+            self.assertEqual((d["state"], d["attempts"][-1]["number"]), ("Running", attempt))
+            self.assertEqual(d.get("restarts", 0), 0)
         self.good("cancel", job)
 
     def test_waiting_for_several_tells_good_from_bad_only(self):

@@ -13,7 +13,7 @@ import sys
 METHODS = {
     "hello": 1, "submit": 2, "cancel": 3, "get": 4, "list": 5,
     "why": 6, "watch": 7, "nodes": 8, "topology": 9, "tenants": 10,
-    "hold": 11, "release": 12, "requeue": 13,
+    "hold": 11, "release": 12, "requeue": 13, "preempt": 14,
 }
 GOLDEN_ID = b"0123456789abcdef"
 GREETING = b"\xff" + b"\0" * 7 + b"\1\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32
@@ -190,6 +190,7 @@ def golden():
         "watch": ((2, 41), (4, filters), (6, 1000)), "nodes": ((2, "node-007"), (3, 50)),
         "topology": (), "tenants": (), "hold": ((2, "resnet-7f3k"), (3, "fix data path")),
         "release": ((2, "resnet-7f3k"),), "requeue": ((2, "resnet-7f3k"), (3, "slow node")),
+        "preempt": ((2, "resnet-7f3k"), (3, "slow node")),
     }
     return {name: request(name, *fields, request_id=GOLDEN_ID) for name, fields in bodies.items()}
 

@@ -59,7 +59,7 @@ static void send(struct client *c, struct request *r, struct inbox *inbox, usec_
     if (inbox_room(inbox) == 0)
         return;
     if (r->is_cancel) {
-        ev.kind = r->is_preempt ? EV_JOB_PREEMPT : EV_JOB_CANCEL;
+        ev.kind = EV_JOB_CANCEL;
         ev.u.cancel = (struct ev_cancel){.job = r->job, .caller.is_admin = true};
         ev.u.cancel.ref = ref_of(c, r);
         (void)inbox_push(inbox, &ev);
@@ -119,20 +119,13 @@ static void submit(struct client *c, struct inbox *inbox, usec_t now)
     send(c, r, inbox, now);
 }
 
-static void send_stop(struct client *c, struct inbox *inbox, usec_t now, struct job_id job,
-                      bool is_preempt)
+void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job_id job)
 {
     struct request *r = new_request(c);
 
     r->is_cancel = true;
-    r->is_preempt = is_preempt;
     r->job = job;
     send(c, r, inbox, now);
-}
-
-void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job_id job)
-{
-    send_stop(c, inbox, now, job, false);
 }
 
 /* One of those promised lately, now and then none. */
@@ -146,24 +139,12 @@ static struct job_id some_job(const struct client *c, usec_t now)
     return c->promises.v[c->promises.n - 1 - back].job;
 }
 
-static void cancel(struct client *c, struct inbox *inbox, usec_t now)
-{
-    struct job_id job = some_job(c, now);
-
-    if (!rng_one_in(c->rng, 3)) {
-        client_cancel(c, inbox, now, job);
-        return;
-    }
-    send_stop(c, inbox, now, job, true);
-    if (rng_one_in(c->rng, 3)) /* on its way back to the queue */
-        client_cancel(c, inbox, now, job);
-}
-
 /* Held jobs are released more often than others are held: they have to end, too. */
 static void change(struct client *c, struct inbox *inbox, usec_t now)
 {
     static const enum job_verb verbs[] = {VERB_HOLD,    VERB_HOLD,    VERB_RELEASE,
-                                          VERB_RELEASE, VERB_REQUEUE, VERB_REQUEUE};
+                                          VERB_RELEASE, VERB_REQUEUE, VERB_REQUEUE,
+                                          VERB_PREEMPT, VERB_PREEMPT, VERB_PREEMPT};
     struct job_id job = some_job(c, now);
     struct request *r = new_request(c);
 
@@ -171,6 +152,8 @@ static void change(struct client *c, struct inbox *inbox, usec_t now)
     r->verb = verbs[rng_below(c->rng, ARRAY_LEN(verbs))];
     r->job = job;
     send(c, r, inbox, now);
+    if (r->verb == VERB_PREEMPT && rng_one_in(c->rng, 3)) /* on its way back to the queue */
+        client_cancel(c, inbox, now, job);
 }
 
 static void repeat(struct client *c, struct inbox *inbox, usec_t now)
@@ -193,7 +176,7 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
     if (what < 14)
         submit(c, inbox, now);
     else if (what < 18)
-        cancel(c, inbox, now);
+        client_cancel(c, inbox, now, some_job(c, now));
     else if (what < 22)
         repeat(c, inbox, now);
     else if (what < 28)

@@ -21,11 +21,10 @@
 
 /* One thing that a user asked for. */
 struct request {
-    uint64_t seed;              /* of the job; cancels have none */
-    uint32_t number;            /* position; its request id is made of it */
-    uint32_t key;               /* submit key number; 0 none */
-    bool is_cancel, is_preempt; /* both: back to the queue */
-    bool is_verb, is_dry_run, require_feasible;
+    uint64_t seed;   /* of the job; cancels have none */
+    uint32_t number; /* position; its request id is made of it */
+    uint32_t key;    /* submit key number; 0 none */
+    bool is_cancel, is_verb, is_dry_run, require_feasible;
     enum job_verb verb;
     struct job_id job;  /* to cancel; or the one that was promised */
     usec_t asked_at;    /* last time */

@@ -156,6 +156,10 @@ static const struct expected {
      {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
+    {RPC_PREEMPT,
+     {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_GET, {{0}, {0}, {ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_WHY, {{0}, {0}, {ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_WATCH, {{0}, {0}, {ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
@@ -217,7 +221,7 @@ static int tear_down(void **state)
 static bool changes_job(enum rpc_method method)
 {
     return method == RPC_CANCEL || method == RPC_HOLD || method == RPC_RELEASE ||
-           method == RPC_REQUEUE;
+           method == RPC_REQUEUE || method == RPC_PREEMPT;
 }
 
 static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method method,

@@ -199,10 +199,10 @@ static void a_preempted_gang_goes_back_with_its_age_and_no_restart_counted(void 
     struct job *j = running(c);
     usec_t submitted_at = j->submitted_at;
 
-    assert_int_equal(core_preempt(c, j->id).code, ERR_OK);
+    assert_int_equal(core_verb(c, j->id, VERB_PREEMPT).code, ERR_OK);
     assert_int_equal(j->state, JOB_PREEMPTING);
     assert_non_null(core_last(c, EFFECT_GANG_STOP));
-    assert_true(core_preempt(c, j->id).is_again);
+    assert_true(core_verb(c, j->id, VERB_PREEMPT).is_again);
     core_see(c, j, 0, POD_SUCCEEDED, 0); /* exit code 0 after the notice: saved, not done */
     assert_int_equal(j->state, JOB_PREEMPTING);
     core_gone_all(c, j->id);
@@ -221,9 +221,9 @@ static void only_a_running_gang_is_preempted(void **state)
     struct job *waits = core_job(c, core_submit(c, site_spec("waits", 9, 8)));
     struct job *j = running(c);
 
-    assert_int_equal(core_preempt(c, waits->id).code, ERR_CONFLICT);
-    assert_int_equal(core_preempt(c, (struct job_id){7}).code, ERR_NOT_FOUND);
-    assert_int_equal(core_preempt(c, j->id).code, ERR_OK);
+    assert_int_equal(core_verb(c, waits->id, VERB_PREEMPT).code, ERR_CONFLICT);
+    assert_int_equal(core_verb(c, (struct job_id){7}, VERB_PREEMPT).code, ERR_NOT_FOUND);
+    assert_int_equal(core_verb(c, j->id, VERB_PREEMPT).code, ERR_OK);
     assert_int_equal(core_cancel(c, j->id).code, ERR_OK);
     assert_int_equal(j->state, JOB_STOPPING);
     core_gone_all(c, j->id);

@@ -9,20 +9,9 @@
 #include <cmocka.h>
 
 #include "core/explain.h"
+#include "util/mem.h"
+#include "util/str.h"
 #include "../fake/fake_core.h"
-
-static struct answer verb(struct core *c, struct job_id id, enum job_verb verb)
-{
-    struct event ev = {
-        .kind = EV_JOB_VERB,
-        .u.verb = {
-            .job = id, .verb = verb, .ref.reply_token = 1, .caller.user = "alice", .why = NULL}};
-
-    c->n_requests++;
-    memcpy(ev.u.verb.ref.request_id, &c->n_requests, sizeof(c->n_requests));
-    (void)core_apply(c, &ev);
-    return core_last(c, EFFECT_REPLY)->u.reply->answer;
-}
 
 static struct job *submitted(struct core *c, const char *name)
 {
@@ -35,7 +24,7 @@ static void a_held_job_is_not_started_and_says_who_held_it(void **state)
     struct job *j = submitted(c, "job");
     struct explain x;
 
-    assert_int_equal(verb(c, j->id, VERB_HOLD).code, ERR_OK);
+    assert_int_equal(core_verb(c, j->id, VERB_HOLD).code, ERR_OK);
     assert_int_equal(j->state, JOB_HELD);
     assert_int_equal(core_cycle(c), 0);
     explain_job(c->state, j, c->now, &x);
@@ -43,14 +32,33 @@ static void a_held_job_is_not_started_and_says_who_held_it(void **state)
     assert_non_null(strstr(x.text, "by alice"));
 }
 
+static void a_long_reason_is_cut_between_characters(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submitted(c, "job");
+    char why[REASON_TEXT_MAX + 1] = "";
+    struct event ev = {
+        .kind = EV_JOB_VERB,
+        .u.verb = {.job = j->id, .verb = VERB_HOLD, .caller.user = "alice", .why = why}};
+    const char *text;
+
+    for (size_t i = 0; i + 2 <= REASON_TEXT_MAX; i += 2)
+        memcpy(&why[i], "\xc3\xa4", 2);
+    ev.u.verb.why = xstrdup(why);
+    (void)core_apply(c, &ev);
+    text = job_reason_text(j);
+    assert_in_range(strlen(text), REASON_TEXT_MAX - 1, REASON_TEXT_MAX);
+    assert_true(str_is_clean_utf8(text, strlen(text)));
+}
+
 static void a_job_held_twice_runs_after_one_release(void **state)
 {
     struct core *c = *state;
     struct job *j = submitted(c, "job");
 
-    (void)verb(c, j->id, VERB_HOLD);
-    assert_true(verb(c, j->id, VERB_HOLD).is_again);
-    assert_int_equal(verb(c, j->id, VERB_RELEASE).code, ERR_OK);
+    (void)core_verb(c, j->id, VERB_HOLD);
+    assert_true(core_verb(c, j->id, VERB_HOLD).is_again);
+    assert_int_equal(core_verb(c, j->id, VERB_RELEASE).code, ERR_OK);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(j->state, JOB_BINDING);
 }
@@ -60,10 +68,10 @@ static void a_released_job_has_the_age_that_it_had(void **state)
     struct core *c = *state;
     struct job *old = core_job(c, core_submit(c, site_spec("old", 4, 8))), *young;
 
-    (void)verb(c, old->id, VERB_HOLD);
+    (void)core_verb(c, old->id, VERB_HOLD);
     core_pass(c, 60 * USEC_PER_SEC);
     young = core_job(c, core_submit(c, site_spec("young", 4, 8)));
-    (void)verb(c, old->id, VERB_RELEASE);
+    (void)core_verb(c, old->id, VERB_RELEASE);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(old->state, JOB_BINDING);
     assert_int_equal(young->state, JOB_PENDING);
@@ -75,7 +83,7 @@ static void a_held_job_counts_as_pending_and_can_be_cancelled(void **state)
     struct job *j = submitted(c, "job");
     const struct tenant *t = &c->state->tenants.v[j->tenant_ix];
 
-    (void)verb(c, j->id, VERB_HOLD);
+    (void)core_verb(c, j->id, VERB_HOLD);
     assert_int_equal(t->pending, 1);
     assert_int_equal(core_cancel(c, j->id).code, ERR_OK);
     assert_int_equal(j->state, JOB_CANCELLED);
@@ -91,7 +99,7 @@ static void a_requeued_gang_waits_again_with_its_age_and_no_restart_counted(void
     assert_int_equal(core_cycle(c), 1);
     core_see_all(c, j->id, POD_RUNNING);
     assert_int_equal(j->state, JOB_RUNNING);
-    assert_int_equal(verb(c, j->id, VERB_REQUEUE).code, ERR_OK);
+    assert_int_equal(core_verb(c, j->id, VERB_REQUEUE).code, ERR_OK);
     assert_int_equal(j->state, JOB_RESTARTING);
     core_gone_all(c, j->id);
     assert_int_equal(j->state, JOB_PENDING);
@@ -99,7 +107,7 @@ static void a_requeued_gang_waits_again_with_its_age_and_no_restart_counted(void
     assert_int_equal(j->restarts, 0);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(j->attempt, 2);
-    (void)verb(c, j->id, VERB_REQUEUE); /* while its pods are bound */
+    (void)core_verb(c, j->id, VERB_REQUEUE); /* while its pods are bound */
     core_gone_all(c, j->id);
     assert_int_equal(j->state, JOB_PENDING);
 }
@@ -110,18 +118,18 @@ static void what_a_state_does_not_allow_is_refused_with_what_to_do(void **state)
     struct job *j = submitted(c, "job");
     struct answer a;
 
-    assert_true(verb(c, j->id, VERB_RELEASE).is_again);
-    assert_true(verb(c, j->id, VERB_REQUEUE).is_again);
+    assert_true(core_verb(c, j->id, VERB_RELEASE).is_again);
+    assert_true(core_verb(c, j->id, VERB_REQUEUE).is_again);
     assert_int_equal(core_cycle(c), 1);
-    a = verb(c, j->id, VERB_HOLD);
+    a = core_verb(c, j->id, VERB_HOLD);
     assert_int_equal(a.code, ERR_CONFLICT);
     assert_non_null(strstr(a.text, "requeue a running one first"));
     (void)core_cancel(c, j->id);
     core_gone_all(c, j->id);
     core_service_gone(c, j->id);
-    for (enum job_verb v = VERB_HOLD; v <= VERB_REQUEUE; v++)
-        assert_int_equal(verb(c, j->id, v).code, ERR_CONFLICT);
-    assert_int_equal(verb(c, (struct job_id){7}, VERB_HOLD).code, ERR_NOT_FOUND);
+    for (enum job_verb v = VERB_HOLD; v <= VERB_PREEMPT; v++)
+        assert_int_equal(core_verb(c, j->id, v).code, ERR_CONFLICT);
+    assert_int_equal(core_verb(c, (struct job_id){7}, VERB_HOLD).code, ERR_NOT_FOUND);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, core_set_up, core_tear_down)
@@ -130,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_held_job_is_not_started_and_says_who_held_it),
+        TEST(a_long_reason_is_cut_between_characters),
         TEST(a_job_held_twice_runs_after_one_release),
         TEST(a_released_job_has_the_age_that_it_had),
         TEST(a_held_job_counts_as_pending_and_can_be_cancelled),
