@@ -38,7 +38,7 @@ JOB = """apiVersion: gang.queued/v1
 kind: GangJob
 metadata:
   name: %(name)s
-  annotations: {gang.queued/run-duration: 400ms, gang.queued/start-delay: 100ms}
+  annotations: {gang.queued/run-duration: %(run)s, gang.queued/start-delay: 100ms}
 spec:
   tenant: vision
   submitKey: %(name)s
@@ -57,6 +57,8 @@ class Life:
     def __init__(self, title, gpus=1, turn=None, end="Succeeded"):
         """gpus: of a pod; with 4 the gang fills its rack. turn: what happens at binding HOOKED."""
         self.title, self.gpus, self.turn, self.end = title, gpus, turn, end
+        # one that is to be cancelled does not end before, however late its cancel is repeated
+        self.run = "400ms" if end == "Succeeded" else "1h"
 
 
 LIVES = {
@@ -255,7 +257,7 @@ class Site:
         at = number if what == "call" else 0
         self.gate.set(at, side, self.hook(life, name))
         self.commits.set(number if what == "commit" else 0, side if what == "commit" else "before")
-        submitting = self.submit(JOB % {"name": name, "pods": PODS, "gpus": life.gpus})
+        submitting = self.submit(JOB % {"name": name, "pods": PODS, "gpus": life.gpus, "run": life.run})
         self.follow(out, life, name)
         self.after_the_end(out)
         submitting.join(STUCK_S)
