@@ -165,14 +165,14 @@ fuzz: ## libFuzzer: T=target SECS=seconds, seeds in tests/fuzz/corpus/T (needs c
 	build-fuzz/tests/fuzz_$(or $(T),wire) -max_total_time=$(or $(SECS),60) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
 		-artifact_prefix=build-fuzz/$(or $(T),wire)- build-fuzz/corpus/$(or $(T),wire) tests/fuzz/corpus/$(or $(T),wire)
 bench: all standin $(BENCH_BINS) ## the benchmarks, as tables (bench_bind is run by hand)
-	@for b in $(filter %/bench_%,$^); do $$b || exit 1; done
+	@rc=0; for b in $(filter %/bench_%,$^); do $$b || rc=1; done; exit $$rc
 
 controlplane: ## real kube-apiserver, etcd and kwok, built once into a cache (needs Go)
 	@tests/e2e/controlplane/build.sh
 check-e2e: all ## cases on a real API server as the minimal user; without Go they are named and skipped
 	@B=$(abspath $(B)) tests/e2e/suite --ran $(B)/ran-suite && tests/cases.py $(B)/ran-suite
-demo: all standin ## daemon, API server, 16 nodes, five jobs; DEMO_KEEP=1 stays
-	@B=$(abspath $(B)) tests/e2e/demo
+chaos: all controlplane ; @B=$(abspath $(B)) tests/e2e/chaos ## everything fails at random, MINUTES=20, SEED=1
+demo: all standin ; @B=$(abspath $(B)) tests/e2e/demo ## daemon, API server, 16 nodes, five jobs; DEMO_KEEP=1 stays
 mutant: ## a broken daemon that the kill test must catch: M=name of a tests/e2e/mutants/*.patch
 	@rm -rf build-mutant-$(M) && mkdir -p build-mutant-$(M)/tree/build
 	@cp -pR Makefile VERSION queued client include proto build-mutant-$(M)/tree/

@@ -257,7 +257,8 @@ class Site:
         at = number if what == "call" else 0
         self.gate.set(at, side, self.hook(life, name))
         self.commits.set(number if what == "commit" else 0, side if what == "commit" else "before")
-        submitting = self.submit(JOB % {"name": name, "pods": PODS, "gpus": life.gpus, "run": life.run})
+        spec = {"name": name, "pods": PODS, "gpus": life.gpus, "run": life.run}
+        submitting = self.submit(JOB % spec)
         self.follow(out, life, name)
         self.after_the_end(out)
         submitting.join(STUCK_S)
