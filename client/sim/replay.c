@@ -11,8 +11,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/cycle.h"
-#include "core/plain.h"
 #include "core/state.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -24,6 +22,8 @@ struct replay {
     struct settings settings;
     const char *models[MODELS_MAX];
     struct state *state;
+    const struct policy *policy;
+    struct plain *plain;
     struct effects fx;
     usec_t now;                   /* of the trace */
     size_t next;                  /* job to be submitted */
@@ -190,7 +190,7 @@ static void add_node(struct replay *r, uint32_t ix)
     (void)apply(r, &ev);
 }
 
-static int open_site(struct replay *r, const struct policy *policy, struct err *err)
+static int open_site(struct replay *r, struct err *err)
 {
     struct event up = {.kind = EV_CLUSTER, .u.cluster.is_up = true};
     struct event synced = {.kind = EV_SYNCED, .u.cluster_uid = "simulated"};
@@ -200,13 +200,10 @@ static int open_site(struct replay *r, const struct policy *policy, struct err *
     r->settings.hierarchies[0].n_levels = 2;
     memmove(&r->settings.hierarchies[0].levels[0], &r->settings.hierarchies[0].levels[1],
             2 * sizeof(r->settings.hierarchies[0].levels[0]));
-    r->settings.order = policy->order;
-    r->settings.queue = policy->queue;
-    r->settings.place = (uint8_t)policy->place;
-    r->settings.depth = policy->depth;
     if (set_tenants(r, err) || set_models(r, err))
         return -1;
     r->state = state_create(&r->settings);
+    r->plain = plain_create(r->state, r->policy);
     for (size_t i = 0; i < r->trace->nodes.n; i++)
         add_node(r, (uint32_t)i);
     (void)apply(r, &up);
@@ -294,6 +291,7 @@ static int submit(struct replay *r, struct trace_job *j, struct err *err)
     if (!apply(r, &ev))
         return err_set(err, ERR_INVALID, "job %s: the core refuses it", j->id);
     j->key = r->state->by_id.v[r->state->by_id.n - 1]->id.v;
+    plain_add(r->plain, r->state->by_id.v[r->state->by_id.n - 1]);
     *vec_push(&r->by_key) = j;
     return 0;
 }
@@ -386,13 +384,14 @@ static void decide(struct replay *r)
 
         r->state->turn_evaluations = 0;
         (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
-        found = cycle_next(r->state, BASE + r->now, &ev);
+        found = plain_next(r->plain, BASE + r->now, &ev);
         (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
         r->totals->seconds += (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
         if (!found)
             break;
         r->totals->decisions++;
         j = job_of(r, ev.u.placed.job);
+        plain_remove(r->plain, state_job(r->state, ev.u.placed.job));
         (void)apply(r, &ev);
         j->is_started = true;
         j->start = r->now;
@@ -417,14 +416,14 @@ static void pass(struct replay *r, usec_t to)
 {
     usec_t last = r->trace->jobs.v[r->trace->jobs.n - 1].submit;
     double used = (double)(r->trace->gpus - r->free_gpus), dt = (double)(to - r->now) / 1e6;
-    const struct job *first = plain_first(r->state);
+    const struct job *first = plain_first(r->plain);
     struct trace_job *head = NULL;
 
     if (r->now < last)
         r->totals->alloc += used * (double)((to < last ? to : last) - r->now) / 1e6;
     while (r->oldest < r->by_key.n && r->by_key.v[r->oldest]->is_started)
         r->oldest++;
-    if (r->settings.order != ORDER_FAIR && first)
+    if (r->policy->order != ORDER_FAIR && first)
         head = job_of(r, first->id);
     else if (r->oldest < r->by_key.n)
         head = r->by_key.v[r->oldest];
@@ -460,15 +459,16 @@ static int run(struct replay *r, struct err *err)
 
 int replay_run(struct trace *t, const struct policy *policy, struct totals *ret, struct err *err)
 {
-    struct replay r = {.trace = t, .totals = ret};
+    struct replay r = {.trace = t, .policy = policy, .totals = ret};
     int rc;
 
     *ret = (struct totals){0};
     r.now = t->jobs.v[0].submit;
-    rc = open_site(&r, policy, err) || run(&r, err) ? -1 : 0;
+    rc = open_site(&r, err) || run(&r, err) ? -1 : 0;
     if (!rc)
         totals_count(t, ret);
     effects_fini(&r.fx);
+    plain_destroy(r.plain);
     state_destroy(r.state);
     free(r.settings.tenants);
     vec_fini(&r.ends);

@@ -7,17 +7,8 @@
 #ifndef QUEUESIM_REPLAY_H
 #define QUEUESIM_REPLAY_H
 
-#include "core/place.h"
-#include "core/settings.h"
-
+#include "plain.h"
 #include "trace.h"
-
-struct policy {
-    enum order_rule order;
-    enum queue_rule queue;
-    enum place_rule place;
-    uint32_t depth;
-};
 
 struct totals {
     size_t jobs, dropped;

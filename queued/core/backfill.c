@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/cycle.h"
+#include "core/future.h"
 #include "core/order.h"
 #include "core/place.h"
 
@@ -103,8 +104,6 @@ static bool is_of_slot(const struct demand *d, uint32_t slot)
 /* Models of a gang planned in a slot; false: a limit stops it, not the cluster. */
 static bool models_of(const struct state *s, const struct job *j, uint32_t slot, uint8_t *ret)
 {
-    uint64_t gpus[MODELS_MAX] = {0};
-
     memset(ret, MODELS_MAX, JOB_ROLES_MAX);
     for (uint32_t r = 0; r < j->demand->n_roles; r++) {
         const struct demand_role *role = &j->demand->roles[r];
@@ -114,28 +113,8 @@ static bool models_of(const struct state *s, const struct job *j, uint32_t slot,
         ret[r] = role_may_use(role, slot) ? (uint8_t)slot : role->models[0];
         if (ret[r] >= s->settings->n_models)
             return false;
-        gpus[ret[r]] += (uint64_t)role->replicas * (uint64_t)role->each.amount[RES_GPUS];
     }
-    for (uint32_t m = 0; m < s->settings->n_models; m++)
-        if (gpus[m] && !cycle_admits(s, j, m, gpus[m]))
-            return false;
-    return true;
-}
-
-static void hold_members(struct cluster *fork, const struct job *j, bool is_hold)
-{
-    for (uint32_t i = 0; i < j->n_members; i++) {
-        const struct member *m = &j->members[i];
-        struct resources asks;
-
-        if (m->phase > MEMBER_RUNNING)
-            continue; /* holds nothing */
-        state_pod_asks(j, m->role, &asks);
-        if (is_hold)
-            cluster_hold(fork, m->node_ix, &asks);
-        else
-            cluster_release(fork, m->node_ix, &asks);
-    }
+    return cycle_admits(s, j, ret);
 }
 
 static void fork_anew(struct reservation *r, const struct cluster *c)
@@ -158,7 +137,7 @@ static bool rebuild(const struct state *s, struct reservation *r)
     fork_anew(r, &s->cluster);
     for (size_t i = 0; i < s->active.n; i++)
         if (backfill_end(s->active.v[i], 0) <= r->at)
-            hold_members(r->fork, s->active.v[i], false);
+            future_release(r->fork, s->active.v[i]);
     for (size_t i = 0; i < r->held.n && fits; i++) {
         const struct node *n = cluster_node(r->fork, r->held.v[i].node_ix);
         struct resources left;
@@ -175,32 +154,15 @@ static bool rebuild(const struct state *s, struct reservation *r)
     return fits;
 }
 
-struct end {
-    usec_t at;
-    const struct job *job;
-};
-
-static int by_end(const void *a, const void *b)
-{
-    const struct end *x = a, *y = b;
-
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return x->job->id.v < y->job->id.v ? -1 : x->job->id.v > y->job->id.v;
-}
-
 static void keep_plan(struct reservation *r, const struct job *j, struct place_result *p)
 {
     uint32_t at = 0;
 
     r->held.n = 0;
     for (uint32_t k = 0; k < j->demand->n_roles; k++) {
-        struct resources asks = j->demand->roles[k].each;
+        struct resources asks;
 
-        if (p->fixed_cpu_milli[k] >= 0)
-            asks.amount[RES_CPU] = p->fixed_cpu_milli[k];
-        if (p->fixed_memory_bytes[k] >= 0)
-            asks.amount[RES_MEMORY] = p->fixed_memory_bytes[k];
+        role_asks(&j->demand->roles[k], p->fixed_cpu_milli[k], p->fixed_memory_bytes[k], &asks);
         for (uint32_t i = 0; i < j->demand->roles[k].replicas; i++, at++)
             *vec_push(&r->held) = (struct held){p->members[at].node_ix, asks};
     }
@@ -208,16 +170,9 @@ static void keep_plan(struct reservation *r, const struct job *j, struct place_r
     *p = (struct place_result){0};
 }
 
-/* Running gangs in order of their latest ends. */
-static struct end *ends_of(const struct state *s)
+static usec_t latest_end(const struct job *j)
 {
-    struct end *ends = xcalloc(s->active.n + 1, sizeof(*ends));
-
-    for (size_t i = 0; i < s->active.n; i++)
-        ends[i] = (struct end){backfill_end(s->active.v[i], 0), s->active.v[i]};
-    if (s->active.n)
-        qsort(ends, s->active.n, sizeof(*ends), by_end);
-    return ends;
+    return backfill_end(j, 0);
 }
 
 /* The earliest plan for j in a slot; false: the ends that are known do not suffice. `before` has
@@ -228,24 +183,26 @@ static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec
     uint8_t models[JOB_ROLES_MAX];
     struct place_wish wish = {.demand = j->demand, .models = models, .within = IX_NONE};
     struct cluster *before;
-    struct end *ends;
-    size_t lo = 0, hi = s->active.n + 1, mid = s->active.n, given = 0;
+    ending_list ends = {0};
+    size_t lo = 0, hi, mid, given = 0;
 
     if ((slot < MODELS_MAX && s->cluster.model_gpus[slot] == 0) || !models_of(s, j, slot, models))
         return false;
     wish.n_beside = backfill_beside(s, j, INT64_MAX, &wish.beside);
-    ends = ends_of(s);
+    future_ends(s, latest_end, &ends);
+    hi = ends.n + 1;
+    mid = ends.n; /* at the end of all: what does not fit then never will */
     before = cluster_fork(&s->cluster);
     while (lo < hi) {
         struct place_result p = {0};
 
         fork_anew(ret, before);
         for (size_t i = given; i < mid; i++)
-            hold_members(ret->fork, ends[i].job, false);
+            future_release(ret->fork, ends.v[i].job);
         if (place_gang(ret->fork, &wish, &p)) {
             keep_plan(ret, j, &p);
             ret->job = j->id;
-            ret->at = mid && ends[mid - 1].at > now ? ends[mid - 1].at : now;
+            ret->at = mid && ends.v[mid - 1].at > now ? ends.v[mid - 1].at : now;
             ret->planned_at = now;
             hi = mid;
         } else {
@@ -258,7 +215,7 @@ static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec
         }
         mid = lo + (hi - lo) / 2;
     }
-    free(ends);
+    vec_fini(&ends);
     cluster_fork_free(before);
     return ret->job.v != 0;
 }
@@ -338,9 +295,11 @@ void backfill_begin(struct state *s, usec_t now)
         if (j && j->state == JOB_PENDING && j->tenant_ix != IX_NONE && models_of(s, j, m, models)) {
             if (!rebuild(s, r)) /* its hosts are gone, or taken by one that goes first */
                 backfill_blocked(s, j, now);
-            continue;
+            if (r->job.v)
+                continue;
+        } else {
+            reservation_drop(b, r);
         }
-        reservation_drop(b, r);
         j = next_heir(s, m, NULL);
         for (int n = 0; j && r->job.v == 0 && n < HEIRS_MAX; n++) {
             backfill_blocked(s, j, now);
@@ -392,7 +351,7 @@ void backfill_started(struct state *s, const struct job *j)
         if (!has || has == j || order_is_before(j, has) || r->stamp + j->n_members != stamp)
             continue;
         if (backfill_end(j, 0) > r->at)
-            hold_members(r->fork, j, true);
+            future_hold(r->fork, j);
         r->stamp = stamp;
     }
 }

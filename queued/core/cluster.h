@@ -83,6 +83,9 @@ void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint3
 struct constraint *constraint_intern(struct cluster *c, const struct spec_role *role);
 void constraint_release(struct cluster *c, struct constraint *k);
 void constraint_table_fini(struct cluster *c);
+/* What one pod of a role asks, with the CPU and memory that were fixed for it; -1: none was. */
+void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory_bytes,
+               struct resources *ret);
 /* May the role's pods go to this node at all (selector, taints, model, shared GPUs)?
  * Health and free amounts are not looked at. */
 bool role_allows(const struct demand_role *role, const struct node *n);

@@ -12,7 +12,6 @@
 #include "core/backfill.h"
 #include "core/order.h"
 #include "core/place.h"
-#include "core/plain.h"
 
 enum { COMBINATIONS_MAX = 64 };
 
@@ -78,13 +77,7 @@ static bool advance(struct choices *c, const struct demand *d)
     return false;
 }
 
-bool cycle_admits(const struct state *s, const struct job *j, uint32_t model, uint64_t gpus)
-{
-    return tenant_admits(&s->tenants, j->tenant_ix, model, gpus, NULL) &&
-           (j->demand->is_preemptible || tenant_in_quota(&s->tenants, j->tenant_ix, model, gpus));
-}
-
-static bool limits_admit(const struct state *s, const struct job *j, const uint8_t *models)
+bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models)
 {
     uint64_t gpus[MODELS_MAX] = {0};
 
@@ -93,7 +86,9 @@ static bool limits_admit(const struct state *s, const struct job *j, const uint8
             gpus[models[r]] += (uint64_t)j->demand->roles[r].replicas *
                                (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
     for (uint32_t m = 0; m < s->settings->n_models; m++)
-        if (gpus[m] && !cycle_admits(s, j, m, gpus[m]))
+        if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||
+                        (!j->demand->is_preemptible &&
+                         !tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))))
             return false;
     return true;
 }
@@ -172,9 +167,9 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
         struct place_wish wish = {.within = IX_NONE,
                                   .demand = j->demand,
                                   .models = models,
-                                  .rule = (enum place_rule)s->settings->place};
+                                  .rule = room ? room->rule : PLACE_SCORE};
 
-        if (!combination(&c, j->demand, models) || !limits_admit(s, j, models))
+        if (!combination(&c, j->demand, models) || !cycle_admits(s, j, models))
             continue;
         if (room ? !place_in(room, j, &wish, &r) : !place_beside(s, j, &wish, &r))
             continue;
@@ -244,8 +239,6 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
     if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
         return false;
     s->now = now;
-    if (s->plain)
-        return plain_next(s, now, ev);
     backfill_begin(s, now);
     do { /* a reservation that moved wakes those behind it */
         gen = backfill_gen(s);

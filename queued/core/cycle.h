@@ -7,6 +7,7 @@
 #ifndef QUEUED_CORE_CYCLE_H
 #define QUEUED_CORE_CYCLE_H
 
+#include "core/place.h"
 #include "core/state.h"
 
 /* Where a gang may be placed: on a cluster, or a fork of it, and on other forks as well. */
@@ -14,6 +15,7 @@ struct cluster_room {
     const struct cluster *on;
     const struct cluster *const *beside;
     uint32_t n_beside;
+    enum place_rule rule;
 };
 /* Place one gang; false: it does not fit, or its limit is full. No room given: on the cluster,
  * where it leaves what is reserved. */
@@ -23,8 +25,8 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
  * for another). */
 bool cycle_next(struct state *s, usec_t now, struct event *ev);
 
-/* May the tenant of j be charged so many GPUs of a model more: its limits, and its quota for what
- * is not preemptible. */
-bool cycle_admits(const struct state *s, const struct job *j, uint32_t model, uint64_t gpus);
+/* May the tenant of j be charged for it on these models (per role): its limits, and its quota for
+ * what is not preemptible. */
+bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models);
 
 #endif

@@ -176,6 +176,16 @@ static bool has_bad_picks(const struct demand_role *role, const struct node *n)
     return gpus > 1 && gpus < 32 && (n->fact->bad_picks >> gpus & 1);
 }
 
+void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory_bytes,
+               struct resources *ret)
+{
+    *ret = role->each;
+    if (cpu_milli >= 0)
+        ret->amount[RES_CPU] = cpu_milli;
+    if (memory_bytes >= 0)
+        ret->amount[RES_MEMORY] = memory_bytes;
+}
+
 const char *role_refusal(const struct demand_role *role, const struct node *n, const char **ret_key)
 {
     const char *key = "";

@@ -63,13 +63,11 @@ static const char *level_name(const struct settings *st, uint32_t hierarchy, uin
     return level < h->n_levels ? h->levels[level].name : "host";
 }
 
-static void role_asks(const struct demand_role *r, struct resources *ret)
+/* With the share of a node for what was left out, if it is known. */
+static void asks_of(const struct demand_role *r, struct resources *ret)
 {
-    *ret = r->each;
-    if (!r->has_cpu && r->has_share)
-        ret->amount[RES_CPU] = r->share_cpu_milli;
-    if (!r->has_memory && r->has_share)
-        ret->amount[RES_MEMORY] = r->share_memory_bytes;
+    role_asks(r, !r->has_cpu && r->has_share ? r->share_cpu_milli : -1,
+              !r->has_memory && r->has_share ? r->share_memory_bytes : -1, ret);
 }
 
 static void describe_asks(const struct state *s, const struct job *j, struct explain *x)
@@ -244,7 +242,7 @@ static bool find_hardware(const struct state *s, const struct demand *d, char *t
         struct census k;
         struct resources asks;
 
-        role_asks(&d->roles[r], &asks);
+        asks_of(&d->roles[r], &asks);
         census_take(&s->cluster, &d->roles[r], &asks, &k);
         if (never_fits(s, &d->roles[r], &k, text, size))
             return false;
@@ -362,7 +360,7 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
     const char *code;
     char text[REASON_TEXT_MAX + 1];
 
-    role_asks(r, &asks);
+    asks_of(r, &asks);
     census_take(&s->cluster, r, &asks, &k);
     code = never_fits(s, r, &k, text, sizeof(text));
     if (code) {

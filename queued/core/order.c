@@ -14,7 +14,6 @@
 #include <utlist.h>
 
 #include "core/backfill.h"
-#include "core/plain.h"
 
 bool order_is_before(const struct job *a, const struct job *b)
 {
@@ -71,8 +70,6 @@ void order_add(struct state *s, struct job *j)
     b->n++;
     b->is_blocked &= !b->is_held_back; /* a shorter run may fit before the reservation */
     j->bucket = b;
-    if (s->plain)
-        plain_add(s, j);
     s->is_quiet = false;
 }
 
@@ -81,8 +78,6 @@ void order_remove(struct state *s, struct job *j)
     struct bucket *b = j->bucket;
 
     assert(b);
-    if (s->plain)
-        plain_remove(s, j);
     DL_DELETE(b->head, j);
     j->prev = j->next = NULL;
     j->bucket = NULL;

@@ -34,7 +34,14 @@ bool order_is_awake(const struct state *s, const struct bucket *b);
 /* Is a before b, both of one tenant? */
 bool order_is_before(const struct job *a, const struct job *b);
 
-/* The same of one of the plain orders. */
+/* The orders of plain policies, with which simulators compare (client/sim/plain.h). */
+enum order_rule {
+    ORDER_FIFO, /* by submission */
+    ORDER_SJF,  /* by maxRuntime, then submission */
+    ORDER_PRIO, /* by priority, then submission */
+    ORDER_FAIR, /* by tenant, then submission */
+};
+/* The same in one of them. */
 bool order_is_plainly_before(enum order_rule rule, const struct job *a, const struct job *b);
 
 #endif

@@ -58,22 +58,6 @@ struct tenant_setting {
     uint32_t max_pending;                   /* jobs not terminal; 0: 10,000 */
 };
 
-/* Who is next. Only ORDER_TENANTS is the daemon's; the others are plain.h's, for comparisons. */
-enum order_rule {
-    ORDER_TENANTS, /* order.h */
-    ORDER_FIFO,    /* by submission */
-    ORDER_SJF,     /* by maxRuntime, then submission */
-    ORDER_PRIO,    /* by priority, then submission */
-    ORDER_FAIR,    /* the tenant that holds the fewest GPUs now; inside by submission */
-};
-/* What happens behind a job that does not fit: QUEUE_RESERVE goes with ORDER_TENANTS. */
-enum queue_rule {
-    QUEUE_RESERVE, /* cycle.h */
-    QUEUE_HOL,     /* nothing starts */
-    QUEUE_SKIP,    /* what fits starts */
-    QUEUE_EASY,    /* what does not delay it starts; not with ORDER_FAIR */
-};
-
 struct settings {
     uint32_t n_hierarchies;
     struct hierarchy_setting hierarchies[HIERARCHIES_MAX];
@@ -86,10 +70,6 @@ struct settings {
     usec_t node_lost_us; /* nodeLostTimeout, default 5 min */
     usec_t grace_cap_us; /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
     uint32_t weight_topology, weight_packing; /* of a placement's score, per mille */
-    enum order_rule order;                    /* 0 all: the daemon's own policy */
-    enum queue_rule queue;
-    uint32_t depth; /* plain orders: jobs looked at behind the first that does not fit; 0: all */
-    uint8_t place;  /* enum place_rule */
     bool allow_simulation; /* accept the annotations of simulated kubelets in jobs */
 };
 

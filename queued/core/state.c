@@ -17,7 +17,6 @@
 #include "core/intake.h"
 #include "core/job_life.h"
 #include "core/order.h"
-#include "core/plain.h"
 #include "core/timers.h"
 #include "core/verbs.h"
 #include "util/str.h"
@@ -31,7 +30,6 @@ struct state *state_create(const struct settings *settings)
     tenants_init(&s->tenants, settings);
     s->meta.next_seq = s->meta.oldest_seq = 1;
     s->turn = 1;
-    s->plain = settings->order == ORDER_TENANTS ? NULL : plain_create();
     s->positions = xcalloc(1, sizeof(*s->positions));
     s->backfill = backfill_create();
     return s;
@@ -85,7 +83,6 @@ void state_destroy(struct state *s)
     vec_fini(&s->positions->order);
     free(s->positions);
     backfill_destroy(s->backfill);
-    plain_destroy(s->plain);
     vec_fini(&s->by_id);
     vec_fini(&s->ids);
     vec_fini(&s->active);
@@ -134,8 +131,7 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
     case EV_GANG_PLACED:
         s->n_decisions++;
         job_place(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);
-        if (!s->plain)
-            backfill_started(s, state_job(s, ev->u.placed.job));
+        backfill_started(s, state_job(s, ev->u.placed.job));
         break;
     case EV_NODE_SEEN:
         facts_node_seen(s, ev->u.node);
@@ -331,9 +327,5 @@ const struct submit_key *state_key(const struct state *s, const char *tenant, co
 
 void state_pod_asks(const struct job *j, uint32_t role, struct resources *ret)
 {
-    *ret = j->demand->roles[role].each;
-    if (j->fixed_cpu_milli[role] >= 0)
-        ret->amount[RES_CPU] = j->fixed_cpu_milli[role];
-    if (j->fixed_memory_bytes[role] >= 0)
-        ret->amount[RES_MEMORY] = j->fixed_memory_bytes[role];
+    role_asks(&j->demand->roles[role], j->fixed_cpu_milli[role], j->fixed_memory_bytes[role], ret);
 }

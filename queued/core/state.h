@@ -93,7 +93,6 @@ struct state {
     struct job *jobs_by_name;   /* by "ns/name" */
     VEC(struct job *) by_id;    /* ascending id */
     VEC(uint64_t) ids;          /* of by_id, position by position: searched without touching jobs */
-    struct plain *plain;        /* NULL: the daemon's own policy */
     struct bucket *buckets;     /* by key, in order of making */
     VEC(struct job *) active;   /* jobs that hold nodes, in order of decision */
     struct remembered *answers; /* oldest first */

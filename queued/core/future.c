@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* future.c - ends and holds on a fork. */
+#include "core/future.h"
+
+#include <stdlib.h>
+
+static int by_end(const void *a, const void *b)
+{
+    const struct ending *x = a, *y = b;
+
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->job->id.v < y->job->id.v ? -1 : x->job->id.v > y->job->id.v;
+}
+
+void future_ends(const struct state *s, usec_t (*end)(const struct job *j), ending_list *ret)
+{
+    ret->n = 0;
+    for (size_t i = 0; i < s->active.n; i++) {
+        const struct job *j = s->active.v[i];
+
+        if (j->n_done + j->n_gone < j->n_members)
+            *vec_push(ret) = (struct ending){end(j), j};
+    }
+    if (ret->n)
+        qsort(ret->v, ret->n, sizeof(ret->v[0]), by_end);
+}
+
+static void change(struct cluster *fork, const struct job *j,
+                   void (*what)(struct cluster *, uint32_t, const struct resources *))
+{
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *m = &j->members[i];
+        struct resources asks;
+
+        if (m->phase > MEMBER_RUNNING)
+            continue; /* holds nothing any more */
+        state_pod_asks(j, m->role, &asks);
+        what(fork, m->node_ix, &asks);
+    }
+}
+
+void future_release(struct cluster *fork, const struct job *j)
+{
+    change(fork, j, cluster_release);
+}
+
+void future_hold(struct cluster *fork, const struct job *j)
+{
+    change(fork, j, cluster_hold);
+}
