@@ -16,9 +16,9 @@
 #include "util/arena.h"
 #include "util/parse.h"
 
-/* A label, or a resource and its quantity. */
 #define GPU_TOPOLOGY_KEY "gang.queued/gpu-topology"
 
+/* A label, or a resource and its quantity. */
 struct field_pair {
     const char *key, *value;
 };
@@ -31,7 +31,6 @@ struct field_pairs {
 struct meta_fields {
     const char *ns, *name, *uid, *rv;
     struct field_pairs labels;
-    const char *gpu_topology; /* the annotation; "" absent */
     bool is_deleting;
 };
 
@@ -51,6 +50,7 @@ struct taint_fields {
 
 struct node_fields {
     const char *boot_id;
+    const char *gpu_topology; /* the annotation; "" absent */
     struct field_pairs capacity, allocatable;
     struct taint_fields *taints;
     uint32_t n_taints;

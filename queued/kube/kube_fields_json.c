@@ -64,14 +64,12 @@ static struct field_pairs read_labels(struct arena *a, const cJSON *map)
 static struct meta_fields read_meta(struct arena *a, const cJSON *object)
 {
     const cJSON *meta = json_get(object, "metadata");
-    const cJSON *links = json_get(json_get(meta, "annotations"), GPU_TOPOLOGY_KEY);
 
     return (struct meta_fields){.ns = json_text(meta, "namespace"),
                                 .name = json_text(meta, "name"),
                                 .uid = json_text(meta, "uid"),
                                 .rv = json_text(meta, "resourceVersion"),
                                 .labels = read_labels(a, json_get(meta, "labels")),
-                                .gpu_topology = cJSON_IsString(links) ? links->valuestring : "",
                                 .is_deleting = json_text(meta, "deletionTimestamp")[0] != '\0'};
 }
 
@@ -109,10 +107,12 @@ static void read_taints(struct arena *a, const cJSON *list, struct node_fields *
 void node_fields_json(struct arena *a, const cJSON *node, struct object_fields *ret)
 {
     const cJSON *status = json_get(node, "status");
+    const cJSON *links = json_get(json_path(node, "metadata.annotations"), GPU_TOPOLOGY_KEY);
 
     *ret = (struct object_fields){.meta = read_meta(a, node)};
     ret->u.node = (struct node_fields){
         .boot_id = json_text(status, "nodeInfo.bootID"),
+        .gpu_topology = cJSON_IsString(links) ? links->valuestring : "",
         .capacity = read_amounts(a, json_get(status, "capacity")),
         .allocatable = read_amounts(a, json_get(status, "allocatable")),
         .conditions = read_conditions(a, json_get(status, "conditions")),

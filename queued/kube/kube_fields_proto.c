@@ -98,7 +98,7 @@ static struct field_pairs read_amounts(struct arena *a, Queued__Kube__Amount *co
 
 static struct meta_fields read_meta(struct arena *a, const Queued__Kube__ObjectMeta *m)
 {
-    struct meta_fields f = {.ns = "", .name = "", .uid = "", .rv = "", .gpu_topology = ""};
+    struct meta_fields f = {.ns = "", .name = "", .uid = "", .rv = ""};
 
     if (!m)
         return f;
@@ -107,16 +107,12 @@ static struct meta_fields read_meta(struct arena *a, const Queued__Kube__ObjectM
                              .uid = text(a, &m->uid),
                              .rv = text(a, &m->resource_version),
                              .labels = {.v = room(a, m->n_labels, sizeof(*f.labels.v))},
-                             .gpu_topology = "",
                              /* an empty Time is null in JSON */
                              .is_deleting =
                                  m->deletion_timestamp && m->deletion_timestamp->has_seconds};
     for (size_t i = 0; i < m->n_labels; i++)
         f.labels.v[f.labels.n++] =
             (struct field_pair){text(a, &m->labels[i]->key), text(a, &m->labels[i]->value)};
-    for (size_t i = 0; i < m->n_annotations; i++)
-        if (strcmp(text(a, &m->annotations[i]->key), GPU_TOPOLOGY_KEY) == 0)
-            f.gpu_topology = text(a, &m->annotations[i]->value);
     return f;
 }
 
@@ -145,10 +141,21 @@ static void read_node_spec(struct arena *a, const Queued__Kube__NodeSpec *spec,
     }
 }
 
+static const char *read_gpu_topology(struct arena *a, const void *bytes, size_t len)
+{
+    const Queued__Kube__NodeAnnotations *m =
+        unpack(a, &queued__kube__node_annotations__descriptor, bytes, len);
+
+    for (size_t i = 0; m && m->metadata && i < m->metadata->n_annotations; i++)
+        if (strcmp(text(a, &m->metadata->annotations[i]->key), GPU_TOPOLOGY_KEY) == 0)
+            return text(a, &m->metadata->annotations[i]->value);
+    return "";
+}
+
 bool node_fields_proto(struct arena *a, const void *bytes, size_t len, struct object_fields *ret)
 {
     const Queued__Kube__Node *m = unpack(a, &queued__kube__node__descriptor, bytes, len);
-    struct node_fields n = {.boot_id = ""};
+    struct node_fields n = {.boot_id = "", .gpu_topology = read_gpu_topology(a, bytes, len)};
 
     if (!m)
         return false;

@@ -124,7 +124,7 @@ struct node_fact *kube_node_fact(const struct object_fields *node)
     take_amounts(&f->allocatable, &n->allocatable, &n->n_allocatable);
     take_labels(&node->meta.labels, n);
     take_taints(f, n);
-    take_links(node->meta.gpu_topology, n);
+    take_links(f->gpu_topology, n);
     take_ready(&f->conditions, n);
     n->is_cordoned = f->is_cordoned;
     n->is_deleting = node->meta.is_deleting;

@@ -16,6 +16,7 @@
 #include "kube/kube_json.h"
 #include "kube/kube_node.h"
 #include "../fake/node_objects.h"
+#include "../fake/proto_bytes.h"
 #include "util/mem.h"
 
 static struct node_fact *fact(const cJSON *node)
@@ -238,6 +239,25 @@ static void the_links_of_a_host_are_read_from_its_annotation(void **state)
     }
 }
 
+static void an_annotation_is_found_in_protobuf_too(void **state)
+{
+    struct str meta = {0}, node = {0};
+    struct arena a = {0};
+    struct object_fields f;
+
+    (void)state;
+    pb_text(&meta, 1, "n");
+    pb_pair(&meta, 12, "a", "b");
+    pb_pair(&meta, 12, GPU_TOPOLOGY_KEY, "a matrix");
+    pb_message(&node, 1, &meta);
+    assert_true(node_fields_proto(&a, node.s, node.len, &f));
+    assert_string_equal(f.meta.name, "n");
+    assert_string_equal(f.u.node.gpu_topology, "a matrix");
+    str_fini(&meta);
+    str_fini(&node);
+    arena_fini(&a);
+}
+
 static void amounts_that_cannot_be_read_are_none(void **state)
 {
     static const char *const texts[] = {
@@ -301,6 +321,7 @@ int main(void)
         cmocka_unit_test(quantities_of_all_spellings_become_one_unit),
         cmocka_unit_test(fractions_of_a_core_are_kept_and_nonsense_is_left_out),
         cmocka_unit_test(the_links_of_a_host_are_read_from_its_annotation),
+        cmocka_unit_test(an_annotation_is_found_in_protobuf_too),
         cmocka_unit_test(amounts_that_cannot_be_read_are_none),
         cmocka_unit_test(names_that_are_too_long_are_not_cut),
         cmocka_unit_test(a_node_without_name_or_uid_is_none),
