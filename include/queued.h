@@ -324,18 +324,9 @@ QUEUED_API char *queued_cursor_text(const struct queued_cursor *cursor);
 QUEUED_API int queued_cursor_from_text(const char *text, struct queued_cursor **ret,
                                        struct queued_error *error);
 
-struct queued_cancelled {
-    char id[QUEUED_ID_MAX];
-    char name[QUEUED_NAME_MAX];
-    char state[QUEUED_NAME_MAX]; /* after the call; a finished job stays as it is */
-};
-
-/* Stop a job. Cancelling a finished one is no error. reason may be NULL. */
-QUEUED_API int queued_cancel(struct queued_client *c, const char *job, const char *reason,
-                             struct queued_cancelled *ret, struct queued_error *error);
-
-/* What is done to a job in the queue; it keeps its age. */
+/* What is done to a job; one that waits again keeps its age. */
 enum queued_verb {
+    QUEUED_CANCEL = 3,   /* stopped for good */
     QUEUED_HOLD = 11,    /* a waiting job is not started */
     QUEUED_RELEASE = 12, /* a held one waits again, however often it was held */
     QUEUED_REQUEUE = 13, /* the pods of a job are stopped and it waits again */
@@ -354,7 +345,8 @@ struct queued_changed {
     char state[QUEUED_NAME_MAX]; /* after the call */
 };
 
-/* A job that is so already is no error; CONFLICT: its state does not allow it. */
+/* A job that is so already is no error, nor is cancelling one that has ended; CONFLICT: its state
+ * does not allow it. */
 QUEUED_API int queued_change(struct queued_client *c, const struct queued_change *change,
                              struct queued_changed *ret, struct queued_error *error);
 

@@ -8,19 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "change_jobs.h"
 #include "cli.h"
-#include "print_job.h"
 #include "util/mem.h"
 #include "util/str.h"
 
 struct cancel {
     bool all, yes;
-    const char *tenant, *reason;
+    const char *tenant;
+    struct job_change job;
     struct cli_texts labels;
-    enum cli_format format;
     struct arena arena;
     VEC(const char *) names;
-    VEC(struct queued_cancelled) done;
 };
 
 static int select_jobs(struct cancel *x, struct queued_client *c)
@@ -66,60 +65,14 @@ static int confirm(const struct cancel *x)
     return 0;
 }
 
-static void print_one(const struct cancel *x, const struct queued_cancelled *j)
+static void print_one(const struct queued_changed *j)
 {
-    if (x->format == FORMAT_NAME)
-        (void)printf("job/%s\n", j->name);
-    else if (x->format == FORMAT_TABLE && queued_state_is_final(j->state) &&
-             strcmp(j->state, "Cancelled") != 0)
+    bool is_cancelled = strcmp(j->state, "Cancelled") == 0;
+
+    if (queued_state_is_final(j->state) && !is_cancelled)
         (void)printf("job/%s had ended (%s)\n", j->name, j->state);
-    else if (x->format == FORMAT_TABLE)
-        (void)printf("job/%s %s\n", j->name,
-                     strcmp(j->state, "Cancelled") == 0 ? "cancelled" : "is being stopped");
-}
-
-static void print_documents(struct cancel *x)
-{
-    struct document *items, *d = list_document(&x->arena, "GangJobList", &items);
-
-    for (size_t i = 0; i < x->done.n; i++) {
-        struct document *j = document_map(&x->arena), *part;
-
-        document_put_text(&x->arena, j, "apiVersion", "gang.queued/v1");
-        document_put_text(&x->arena, j, "kind", "GangJob");
-        part = document_put_map(&x->arena, j, "metadata");
-        document_put_text(&x->arena, part, "name", x->done.v[i].name);
-        document_put_text(&x->arena, part, "id", x->done.v[i].id);
-        part = document_put_map(&x->arena, j, "status");
-        document_put_text(&x->arena, part, "state", x->done.v[i].state);
-        document_add(&x->arena, items, j);
-    }
-    cli_print(d, x->format);
-}
-
-/* All of them, also after one was refused; the first trouble gives the exit code. */
-static int stop_jobs(struct cancel *x, struct queued_client *c)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < x->names.n; i++) {
-        struct queued_cancelled j;
-        struct queued_error e;
-
-        if (queued_cancel(c, x->names.v[i], x->reason, &j, &e)) {
-            int code = cli_error(&e);
-
-            rc = rc ? rc : code;
-            if (e.code == QUEUED_UNAVAILABLE)
-                break;
-            continue;
-        }
-        *vec_push(&x->done) = j;
-        print_one(x, &j);
-    }
-    if (x->format == FORMAT_JSON || x->format == FORMAT_YAML)
-        print_documents(x);
-    return rc;
+    else
+        (void)printf("job/%s %s\n", j->name, is_cancelled ? "cancelled" : "is being stopped");
 }
 
 static int run(struct cancel *x)
@@ -135,7 +88,7 @@ static int run(struct cancel *x)
     else if (rc == 0 && is_bulk)
         rc = confirm(x);
     if (rc == 0)
-        rc = stop_jobs(x, c);
+        rc = change_jobs(&x->job, c, x->names.v, x->names.n);
     queued_close(c);
     return rc;
 }
@@ -152,20 +105,19 @@ static int check(struct cancel *x, int argc, char **argv, int first)
         return cli_usage("cancel: name the jobs to stop, or select them with -l or --all");
     if (x->all && !x->tenant)
         return cli_usage("cancel: --all needs --tenant");
-    if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML | 1u << FORMAT_NAME,
-                   &x->format))
+    if (change_format(&x->job))
         return EXIT_USAGE;
     return 0;
 }
 
 int cmd_cancel(int argc, char **argv)
 {
-    struct cancel x = {0};
+    struct cancel x = {.job = {.verb = QUEUED_CANCEL, .print = print_one}};
     const struct cli_option options[] = {
         {"selector", 'l', OPTION_REPEATED, &x.labels},
         {"all", 0, OPTION_FLAG, &x.all},
         {"tenant", 0, OPTION_TEXT, &x.tenant},
-        {"reason", 0, OPTION_TEXT, &x.reason},
+        {"reason", 0, OPTION_TEXT, &x.job.reason},
         {"yes", 'y', OPTION_FLAG, &x.yes},
     };
     int first, rc = cli_parse(&(struct cli_options){"cancel", options, ARRAY_LEN(options)}, argc,
@@ -173,7 +125,6 @@ int cmd_cancel(int argc, char **argv)
 
     rc = rc ? rc - 1 : check(&x, argc, argv, first) ? EXIT_USAGE : run(&x);
     vec_fini(&x.names);
-    vec_fini(&x.done);
     cli_texts_fini(&x.labels);
     arena_fini(&x.arena);
     return rc;

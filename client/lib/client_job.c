@@ -266,20 +266,20 @@ int queued_list(struct queued_client *c, const struct queued_query *query,
     return 0;
 }
 
-int queued_cancel(struct queued_client *c, const char *job, const char *reason,
-                  struct queued_cancelled *ret, struct queued_error *error)
+int queued_change(struct queued_client *c, const struct queued_change *change,
+                  struct queued_changed *ret, struct queued_error *error)
 {
-    Queued__V1__CancelRequest request = QUEUED__V1__CANCEL_REQUEST__INIT;
+    Queued__V1__ChangeRequest request = QUEUED__V1__CHANGE_REQUEST__INIT;
     ProtobufCMessage *reply = NULL;
-    Queued__V1__CancelReply *r;
+    Queued__V1__ChangeReply *r;
     struct err err;
 
-    request.job = text(job);
-    request.reason = text(reason);
-    if (client_call(c, QUEUED__V1__METHOD__METHOD_CANCEL, &request.base, &reply, &err))
+    request.job = text(change->job);
+    request.reason = text(change->reason);
+    if (client_call(c, (uint16_t)change->verb, &request.base, &reply, &err))
         return client_fail(error, &err);
-    r = (Queued__V1__CancelReply *)reply;
-    *ret = (struct queued_cancelled){0};
+    r = (Queued__V1__ChangeReply *)reply;
+    *ret = (struct queued_changed){0};
     copy_text(ret->id, sizeof(ret->id), r->id);
     copy_text(ret->name, sizeof(ret->name), r->name);
     copy_text(ret->state, sizeof(ret->state), r->state);

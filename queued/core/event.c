@@ -9,7 +9,6 @@ const char *event_name(enum event_kind kind)
     static const char *const names[EV_KINDS] = {
         [EV_NONE] = "none",
         [EV_JOB_SUBMIT] = "job-submit",
-        [EV_JOB_CANCEL] = "job-cancel",
         [EV_JOB_VERB] = "job-verb",
         [EV_GANG_PLACED] = "gang-placed",
         [EV_NODE_SEEN] = "node-seen",
@@ -81,9 +80,6 @@ void event_fini(struct event *ev)
     case EV_POD_REFUSED:
     case EV_HOST_WANTED:
         free(ev->u.answer);
-        break;
-    case EV_JOB_CANCEL:
-        free(ev->u.cancel.why);
         break;
     case EV_JOB_VERB:
         free(ev->u.verb.why);

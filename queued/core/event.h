@@ -20,8 +20,7 @@
 enum event_kind {
     EV_NONE,
     EV_JOB_SUBMIT,  /* a client: store this job */
-    EV_JOB_CANCEL,  /* a client: stop this job */
-    EV_JOB_VERB,    /* a client: hold, release, requeue or preempt this job */
+    EV_JOB_VERB,    /* a client: cancel, hold, release, requeue or preempt this job */
     EV_GANG_PLACED, /* the cycle: a placement for a pending gang */
     EV_NODE_SEEN,   /* a node is new or has changed */
     EV_NODE_GONE,
@@ -63,14 +62,7 @@ struct ev_submit {
     bool require_feasible; /* refuse what no node of the cluster could ever take */
 };
 
-struct ev_cancel {
-    struct request_ref ref;
-    struct caller caller; /* already authorised for this job by rpc_auth */
-    struct job_id job;
-    char *why; /* at most REASON_TEXT_MAX; owned, NULL none */
-};
-
-enum job_verb { VERB_HOLD, VERB_RELEASE, VERB_REQUEUE, VERB_PREEMPT };
+enum job_verb { VERB_CANCEL, VERB_HOLD, VERB_RELEASE, VERB_REQUEUE, VERB_PREEMPT };
 
 struct ev_verb {
     struct request_ref ref;
@@ -177,7 +169,6 @@ struct event {
     usec_t at; /* when the engine took it in, microseconds since 1970 */
     union {
         struct ev_submit submit;
-        struct ev_cancel cancel;
         struct ev_verb verb;
         struct ev_placed placed;
         struct node_fact *node;       /* EV_NODE_SEEN; owned */

@@ -335,26 +335,6 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
     intake_conclude(s, &ev->ref, &a, fx);
 }
 
-bool intake_admit_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx)
-{
-    const struct job *j = state_job(s, ev->job);
-    struct answer a;
-    struct err why;
-
-    if (intake_answered(s, &ev->ref, fx))
-        return false;
-    if (!j) {
-        (void)err_set(&why, ERR_NOT_FOUND, "no such job");
-        return intake_refuse(s, &ev->ref, fx, &why);
-    }
-    if (!job_state_is_terminal(j->state))
-        return true;
-    a = intake_answer(s, &ev->ref, ERR_OK, ev->job); /* a finished job stays as it is */
-    a.is_again = true;
-    intake_reply(&ev->ref, &a, fx);
-    return false;
-}
-
 void intake_text(char buf[REASON_TEXT_MAX + 1], const struct caller *who, const char *why)
 {
     size_t n;
@@ -363,22 +343,4 @@ void intake_text(char buf[REASON_TEXT_MAX + 1], const struct caller *who, const 
                    why ? why : "");
     for (n = strlen(buf); n && !str_is_clean_utf8(buf, n); n--)
         buf[n - 1] = '\0'; /* half a character */
-}
-
-void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx)
-{
-    struct job *j = state_job(s, ev->job);
-    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
-    char text[REASON_TEXT_MAX + 1];
-
-    intake_text(text, &ev->caller, ev->why);
-    /* a job that is on its way to another end keeps it */
-    if (j->state != JOB_STOPPING || j->outcome == JOB_PENDING)
-        (void)job_move(s, j,
-                       &(struct job_step){.event = JOB_EV_CANCEL,
-                                          .outcome = JOB_CANCELLED,
-                                          .code = "Cancelled",
-                                          .text = text},
-                       fx);
-    intake_conclude(s, &ev->ref, &a, fx);
 }

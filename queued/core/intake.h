@@ -7,9 +7,7 @@
 
 /* false: answered already (known request, known key, refusal, dry run); nothing changes. */
 bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct effects *fx);
-bool intake_admit_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx);
 void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx);
-void intake_cancel(struct state *s, const struct ev_cancel *ev, struct effects *fx);
 /* Enter a job that is filled in into the tables of the state. */
 void intake_add_job(struct state *s, struct job *j);
 /* Take it out of them and free it. */

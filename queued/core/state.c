@@ -101,8 +101,6 @@ bool state_admit(struct state *s, struct event *ev, struct effects *fx)
     s->now = ev->at;
     if (ev->kind == EV_JOB_SUBMIT)
         return intake_admit_submit(s, &ev->u.submit, fx);
-    if (ev->kind == EV_JOB_CANCEL)
-        return intake_admit_cancel(s, &ev->u.cancel, fx);
     if (ev->kind == EV_JOB_VERB)
         return verbs_admit(s, &ev->u.verb, fx);
     return true;
@@ -121,9 +119,6 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
     switch (ev->kind) {
     case EV_JOB_SUBMIT:
         intake_submit(s, &ev->u.submit, fx);
-        break;
-    case EV_JOB_CANCEL:
-        intake_cancel(s, &ev->u.cancel, fx);
         break;
     case EV_JOB_VERB:
         verbs_apply(s, &ev->u.verb, fx);

@@ -11,19 +11,31 @@
 
 static const struct verb_row {
     enum job_event event;
-    enum job_state done; /* a job that is there already is left so; 0 none */
+    enum job_state outcome; /* where to */
+    enum job_state done;    /* a job that is there already is left so; 0: one that ends or ended */
     const char *code;
     const char *advice; /* why the others are refused, after "job x is Running: " */
 } verbs[] = {
-    [VERB_HOLD] = {JOB_EV_HOLD, JOB_HELD, "Held",
+    [VERB_CANCEL] = {JOB_EV_CANCEL, JOB_CANCELLED, 0, "Cancelled", ""},
+    [VERB_HOLD] = {JOB_EV_HOLD, JOB_PENDING, JOB_HELD, "Held",
                    "only a waiting job is held; requeue a running one first"},
-    [VERB_RELEASE] = {JOB_EV_RELEASE, JOB_PENDING, "NotEvaluated", "only a held job is released"},
+    [VERB_RELEASE] = {JOB_EV_RELEASE, JOB_PENDING, JOB_PENDING, "NotEvaluated",
+                      "only a held job is released"},
     [VERB_REQUEUE] =
-        {JOB_EV_REQUEUE, JOB_PENDING, "Requeued",
+        {JOB_EV_REQUEUE, JOB_PENDING, JOB_PENDING, "Requeued",
          "only a job that has nodes goes back to the queue; submit an ended one again"},
-    [VERB_PREEMPT] = {JOB_EV_PREEMPT, JOB_PREEMPTING, "Preempted",
+    [VERB_PREEMPT] = {JOB_EV_PREEMPT, JOB_PENDING, JOB_PREEMPTING, "Preempted",
                       "only a running job is preempted; requeue one that is still starting"},
 };
+
+/* Is it so already? A job that is on its way to an end keeps that end. */
+static bool is_done(const struct verb_row *verb, const struct job *j)
+{
+    if (verb->done)
+        return j->state == verb->done;
+    return job_state_is_terminal(j->state) ||
+           (j->state == JOB_STOPPING && j->outcome != JOB_PENDING);
+}
 
 bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
 {
@@ -39,9 +51,9 @@ bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
         (void)err_set(&why, ERR_NOT_FOUND, "no such job");
         return intake_refuse(s, &ev->ref, fx, &why);
     }
-    if (job_fsm_next(j->state, verb->event, JOB_PENDING, &to))
+    if (!is_done(verb, j) && job_fsm_next(j->state, verb->event, verb->outcome, &to))
         return true;
-    if (j->state != verb->done) {
+    if (!is_done(verb, j)) {
         (void)err_set(&why, ERR_CONFLICT, "job %s is %s: %s", j->name, job_state_name(j->state),
                       verb->advice);
         return intake_refuse(s, &ev->ref, fx, &why);
@@ -63,7 +75,7 @@ void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
     (void)job_move(
         s, j,
         &(struct job_step){
-            .event = verb->event, .outcome = JOB_PENDING, .code = verb->code, .text = text},
+            .event = verb->event, .outcome = verb->outcome, .code = verb->code, .text = text},
         fx); /* has the row: verbs_admit() */
     intake_conclude(s, &ev->ref, &a, fx);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs.h - what clients do to a job in the queue: hold, release, requeue, preempt.
+/* verbs.h - what clients do to a job: cancel, hold, release, requeue, preempt.
  *
  * Its age (submitted_at) stays, and with it its place among equals. Each at most once per request
- * id; cancel is in intake.h.
+ * id.
  */
 #ifndef QUEUED_CORE_VERBS_H
 #define QUEUED_CORE_VERBS_H

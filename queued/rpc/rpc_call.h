@@ -33,8 +33,7 @@ enum { RPC_RETRY_MS = 200 };
 
 /* rpc_job.c */
 int rpc_job_submit(struct rpc_call *c, struct err *err);
-int rpc_job_cancel(struct rpc_call *c, struct err *err);
-int rpc_job_change(struct rpc_call *c, struct err *err); /* hold, release, requeue, preempt */
+int rpc_job_change(struct rpc_call *c, struct err *err); /* cancel, hold ... */
 int rpc_job_get(struct rpc_call *c, struct err *err);
 int rpc_job_why(struct rpc_call *c, struct err *err);
 /* The job that a caller means by name, id or prefix among those they see.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_job.c - one job: submit, cancel and other changes become events, get and why are answered
+/* rpc_job.c - one job: submissions and changes become events, get and why are answered
  * from the state.
  *
  * Looking up sees only jobs of the caller's tenants, so that a foreign job and none look alike.
@@ -93,35 +93,14 @@ int rpc_job_submit(struct rpc_call *c, struct err *err)
     return 0;
 }
 
-int rpc_job_cancel(struct rpc_call *c, struct err *err)
-{
-    struct rpc_pending p = pending_of(c);
-    struct event ev = {.kind = EV_JOB_CANCEL};
-    struct ev_cancel *cancel = &ev.u.cancel;
-    const struct job *j;
-
-    if (rpc_job_find(c, c->req->job, &j, err) || rpc_auth_change(c->who, j, "cancel", err))
-        return -1;
-    cancel->caller = c->who->caller;
-    cancel->job = j->id;
-    if (*c->req->u.cancel.reason)
-        cancel->why = xstrdup(c->req->u.cancel.reason);
-    if (post(c, &ev, &cancel->ref, &p, err)) {
-        free(cancel->why);
-        return -1;
-    }
-    return 0;
-}
-
 int rpc_job_change(struct rpc_call *c, struct err *err)
 {
     static const struct {
         enum job_verb verb;
         const char *word;
     } verbs[RPC_METHODS] = {
-        [RPC_HOLD] = {VERB_HOLD, "hold"},
-        [RPC_RELEASE] = {VERB_RELEASE, "release"},
-        [RPC_REQUEUE] = {VERB_REQUEUE, "requeue"},
+        [RPC_CANCEL] = {VERB_CANCEL, "cancel"},    [RPC_HOLD] = {VERB_HOLD, "hold"},
+        [RPC_RELEASE] = {VERB_RELEASE, "release"}, [RPC_REQUEUE] = {VERB_REQUEUE, "requeue"},
         [RPC_PREEMPT] = {VERB_PREEMPT, "preempt"},
     };
     struct rpc_pending p = pending_of(c);
@@ -135,8 +114,8 @@ int rpc_job_change(struct rpc_call *c, struct err *err)
     change->caller = c->who->caller;
     change->job = j->id;
     change->verb = verbs[c->req->method].verb;
-    if (*c->req->u.cancel.reason)
-        change->why = xstrdup(c->req->u.cancel.reason);
+    if (*c->req->u.change.reason)
+        change->why = xstrdup(c->req->u.change.reason);
     if (post(c, &ev, &change->ref, &p, err)) {
         free(change->why);
         return -1;

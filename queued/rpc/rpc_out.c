@@ -123,20 +123,6 @@ void rpc_out_submit(struct rpc_out *o, const struct rpc_head *h, const struct rp
     rpc_message_close(o, RPC_SUBMIT, &m.base);
 }
 
-void rpc_out_cancel(struct rpc_out *o, const struct rpc_head *h, const struct job *job)
-{
-    Queued__V1__CancelReply m = QUEUED__V1__CANCEL_REPLY__INIT;
-    char id[JOB_ID_TEXT + 1];
-
-    m.header = rpc_message_head(o, h);
-    if (job) {
-        m.id = rpc_text(job_id_format(id, job->id));
-        m.name = rpc_text(job->name);
-        m.state = rpc_text(job_state_name(job->state));
-    }
-    rpc_message_close(o, RPC_CANCEL, &m.base);
-}
-
 void rpc_out_change(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,
                     const struct job *job)
 {

@@ -71,7 +71,6 @@ void rpc_out_head(struct rpc_out *o, uint16_t method, const struct rpc_head *h);
 void rpc_out_hello(struct rpc_out *o, const struct rpc_head *h, const struct rpc_hello *hello);
 void rpc_out_submit(struct rpc_out *o, const struct rpc_head *h, const struct rpc_submitted *s);
 /* job NULL: it is no longer known. */
-void rpc_out_cancel(struct rpc_out *o, const struct rpc_head *h, const struct job *job);
 void rpc_out_change(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,
                     const struct job *job);
 void rpc_out_get(struct rpc_out *o, const struct rpc_head *h, const struct rpc_job_view *v);

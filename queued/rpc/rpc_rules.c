@@ -109,7 +109,7 @@ static const struct rpc_rule submit_rules[] = {
     {"require_feasible", RULE_NUMBER, 0, 1, 1},
 };
 /* cancel, hold, release, requeue, preempt */
-static const struct rpc_rule cancel_rules[] = {
+static const struct rpc_rule change_rules[] = {
     HEADER,
     JOB(1),
     {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
@@ -147,8 +147,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__job_filter__descriptor, filter_rules},
     {&queued__v1__hello_request__descriptor, header_only_rules},
     {&queued__v1__submit_request__descriptor, submit_rules},
-    {&queued__v1__cancel_request__descriptor, cancel_rules},
-    {&queued__v1__change_request__descriptor, cancel_rules},
+    {&queued__v1__change_request__descriptor, change_rules},
     {&queued__v1__get_request__descriptor, job_rules},
     {&queued__v1__list_request__descriptor, list_rules},
     {&queued__v1__why_request__descriptor, job_rules},

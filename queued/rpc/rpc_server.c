@@ -253,8 +253,6 @@ void rpc_server_reply(struct rpc_server *r, const struct reply *reply)
         rpc_out_head(&r->out, (uint16_t)p.method, &h);
     else if (p.method == RPC_SUBMIT)
         reply_submit(r, &h, &p, a);
-    else if (p.method == RPC_CANCEL)
-        rpc_out_cancel(&r->out, &h, state_job(r->setup.state, a->job));
     else
         rpc_out_change(&r->out, p.method, &h, state_job(r->setup.state, a->job));
     send_out(r, p.peer);

@@ -38,23 +38,13 @@ static int fill_submit(struct rpc_request *r, const ProtobufCMessage *base, stru
     return 0;
 }
 
-static int fill_cancel(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
-{
-    const Queued__V1__CancelRequest *m = (const Queued__V1__CancelRequest *)base;
-
-    (void)err;
-    r->job = copy(&r->arena, m->job);
-    r->u.cancel.reason = copy(&r->arena, m->reason);
-    return 0;
-}
-
 static int fill_change(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
 {
     const Queued__V1__ChangeRequest *m = (const Queued__V1__ChangeRequest *)base;
 
     (void)err;
     r->job = copy(&r->arena, m->job);
-    r->u.cancel.reason = copy(&r->arena, m->reason);
+    r->u.change.reason = copy(&r->arena, m->reason);
     return 0;
 }
 
@@ -154,7 +144,7 @@ static const struct shape {
 } shapes[RPC_METHODS] = {
     [RPC_HELLO] = {&queued__v1__hello_request__descriptor, false, false, fill_none},
     [RPC_SUBMIT] = {&queued__v1__submit_request__descriptor, true, false, fill_submit},
-    [RPC_CANCEL] = {&queued__v1__cancel_request__descriptor, true, true, fill_cancel},
+    [RPC_CANCEL] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_GET] = {&queued__v1__get_request__descriptor, false, true, fill_get},
     [RPC_LIST] = {&queued__v1__list_request__descriptor, false, false, fill_list},
     [RPC_WHY] = {&queued__v1__why_request__descriptor, false, true, fill_why},

@@ -81,7 +81,7 @@ struct rpc_request {
         } submit;
         struct {
             const char *reason;
-        } cancel; /* and hold, release, requeue */
+        } change; /* cancel, hold ... */
         struct {
             uint32_t limit; /* 1..LIST_PAGE_MAX */
             uint8_t token[RPC_TOKEN_BYTES];

@@ -96,16 +96,6 @@ struct answer core_submit(struct core *c, struct spec *spec)
     return core_ask(c, &ev);
 }
 
-struct answer core_cancel(struct core *c, struct job_id id)
-{
-    struct event ev = {.kind = EV_JOB_CANCEL, .u.cancel = {.job = id, .ref.reply_token = 1}};
-
-    c->n_requests++;
-    memcpy(ev.u.cancel.ref.request_id, &c->n_requests, sizeof(c->n_requests));
-    (void)core_apply(c, &ev);
-    return core_last(c, EFFECT_REPLY)->u.reply->answer;
-}
-
 struct answer core_verb(struct core *c, struct job_id id, enum job_verb verb)
 {
     struct event ev = {
@@ -116,6 +106,11 @@ struct answer core_verb(struct core *c, struct job_id id, enum job_verb verb)
     memcpy(ev.u.verb.ref.request_id, &c->n_requests, sizeof(c->n_requests));
     (void)core_apply(c, &ev);
     return core_last(c, EFFECT_REPLY)->u.reply->answer;
+}
+
+struct answer core_cancel(struct core *c, struct job_id id)
+{
+    return core_verb(c, id, VERB_CANCEL);
 }
 
 struct job *core_job(struct core *c, struct answer a)

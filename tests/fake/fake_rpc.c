@@ -181,11 +181,11 @@ const struct job *fake_rpc_job(struct fake_rpc *f, const char *tenant, const cha
 
 void fake_rpc_cancel(struct fake_rpc *f, struct job_id id)
 {
-    struct event ev = {.kind = EV_JOB_CANCEL};
+    struct event ev = {.kind = EV_JOB_VERB, .u.verb.verb = VERB_CANCEL};
 
-    ev.u.cancel.job = id;
-    ev.u.cancel.ref.request_id[0] = (uint8_t)id.v;
-    ev.u.cancel.ref.request_id[1] = 0xcc;
+    ev.u.verb.job = id;
+    ev.u.verb.ref.request_id[0] = (uint8_t)id.v;
+    ev.u.verb.ref.request_id[1] = 0xcc;
     post(f, &ev);
 }
 

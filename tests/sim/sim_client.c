@@ -58,13 +58,6 @@ static void send(struct client *c, struct request *r, struct inbox *inbox, usec_
     r->asked_at = now;
     if (inbox_room(inbox) == 0)
         return;
-    if (r->is_cancel) {
-        ev.kind = EV_JOB_CANCEL;
-        ev.u.cancel = (struct ev_cancel){.job = r->job, .caller.is_admin = true};
-        ev.u.cancel.ref = ref_of(c, r);
-        (void)inbox_push(inbox, &ev);
-        return;
-    }
     if (r->is_verb) {
         ev.kind = EV_JOB_VERB;
         ev.u.verb = (struct ev_verb){.job = r->job, .caller.is_admin = true, .verb = r->verb};
@@ -123,7 +116,8 @@ void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job
 {
     struct request *r = new_request(c);
 
-    r->is_cancel = true;
+    r->is_verb = true;
+    r->verb = VERB_CANCEL;
     r->job = job;
     send(c, r, inbox, now);
 }
@@ -244,7 +238,7 @@ int client_answer(struct client *c, const struct reply *reply, usec_t now, struc
         c->n_again++;
     else
         c->n_accepted++;
-    if (a->code == ERR_OK && !r->is_cancel && !r->is_verb && !r->is_dry_run) {
+    if (a->code == ERR_OK && !r->is_verb && !r->is_dry_run) {
         if (a->job.v == 0)
             return err_set(err, ERR_INTERNAL, "request %u: accepted without a job", r->number);
         if (r->answered_at && r->code == ERR_OK && r->job.v != a->job.v &&

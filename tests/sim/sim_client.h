@@ -24,7 +24,7 @@ struct request {
     uint64_t seed;   /* of the job; cancels have none */
     uint32_t number; /* position; its request id is made of it */
     uint32_t key;    /* submit key number; 0 none */
-    bool is_cancel, is_verb, is_dry_run, require_feasible;
+    bool is_verb, is_dry_run, require_feasible;
     enum job_verb verb;
     struct job_id job;  /* to cancel; or the one that was promised */
     usec_t asked_at;    /* last time */

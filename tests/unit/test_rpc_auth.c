@@ -235,7 +235,7 @@ static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method m
     if (changes_job(method) || method == RPC_GET || method == RPC_WHY || method == RPC_WATCH)
         r->job = arena_strdup(&r->arena, j->name);
     if (changes_job(method))
-        r->u.cancel.reason = "";
+        r->u.change.reason = "";
     if (method == RPC_LIST) {
         r->filter.tenant = arena_strdup(&r->arena, j->tenant);
         r->u.list.limit = LIST_PAGE_MAX;

@@ -198,17 +198,16 @@ static unsigned depth_of(const ProtobufCMessageDescriptor *m, unsigned limit)
 static void no_message_contains_itself(void **state)
 {
     static const ProtobufCMessageDescriptor *const all[] = {
-        &queued__v1__hello_request__descriptor,    &queued__v1__submit_request__descriptor,
-        &queued__v1__cancel_request__descriptor,   &queued__v1__get_request__descriptor,
-        &queued__v1__list_request__descriptor,     &queued__v1__why_request__descriptor,
-        &queued__v1__watch_request__descriptor,    &queued__v1__nodes_request__descriptor,
-        &queued__v1__topology_request__descriptor, &queued__v1__tenants_request__descriptor,
-        &queued__v1__change_request__descriptor,   &queued__v1__change_reply__descriptor,
-        &queued__v1__hello_reply__descriptor,      &queued__v1__submit_reply__descriptor,
-        &queued__v1__cancel_reply__descriptor,     &queued__v1__get_reply__descriptor,
-        &queued__v1__list_reply__descriptor,       &queued__v1__why_reply__descriptor,
-        &queued__v1__watch_reply__descriptor,      &queued__v1__nodes_reply__descriptor,
-        &queued__v1__topology_reply__descriptor,   &queued__v1__tenants_reply__descriptor,
+        &queued__v1__hello_request__descriptor,   &queued__v1__submit_request__descriptor,
+        &queued__v1__get_request__descriptor,     &queued__v1__list_request__descriptor,
+        &queued__v1__why_request__descriptor,     &queued__v1__watch_request__descriptor,
+        &queued__v1__nodes_request__descriptor,   &queued__v1__topology_request__descriptor,
+        &queued__v1__tenants_request__descriptor, &queued__v1__change_request__descriptor,
+        &queued__v1__change_reply__descriptor,    &queued__v1__hello_reply__descriptor,
+        &queued__v1__submit_reply__descriptor,    &queued__v1__get_reply__descriptor,
+        &queued__v1__list_reply__descriptor,      &queued__v1__why_reply__descriptor,
+        &queued__v1__watch_reply__descriptor,     &queued__v1__nodes_reply__descriptor,
+        &queued__v1__topology_reply__descriptor,  &queued__v1__tenants_reply__descriptor,
     };
 
     (void)state;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* change_jobs.h - the same change for several jobs, and what is printed of it. */
+#ifndef QUEUED_CLI_CHANGE_JOBS_H
+#define QUEUED_CLI_CHANGE_JOBS_H
+
+#include <stddef.h>
+
+#include "cli.h"
+#include "queued.h"
+
+struct job_change {
+    enum queued_verb verb;
+    const char *reason; /* NULL none */
+    enum cli_format format;
+    void (*print)(const struct queued_changed *job); /* its line in a table */
+};
+
+/* Read -o into x->format. -1: a format that is not for this, told already. */
+int change_format(struct job_change *x);
+/* All of them, also after one was refused. Returns the exit code: that of the first trouble. */
+int change_jobs(const struct job_change *x, struct queued_client *c, const char *const *names,
+                size_t n);
+
+#endif
