@@ -181,7 +181,7 @@ static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec
                  struct reservation *ret)
 {
     uint8_t models[JOB_ROLES_MAX];
-    struct place_wish wish = {.demand = j->demand, .models = models, .within = IX_NONE};
+    struct place_wish wish = {.demand = j->demand, .models = models};
     struct cluster *before;
     ending_list ends = {0};
     size_t lo = 0, hi, mid, given = 0;

@@ -164,10 +164,8 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
     list_choices(room ? room->on : &s->cluster, j->demand, &c);
     do {
         uint8_t models[JOB_ROLES_MAX];
-        struct place_wish wish = {.within = IX_NONE,
-                                  .demand = j->demand,
-                                  .models = models,
-                                  .rule = room ? room->rule : PLACE_SCORE};
+        struct place_wish wish = {
+            .demand = j->demand, .models = models, .rule = room ? room->rule : PLACE_SCORE};
 
         if (!combination(&c, j->demand, models) || !cycle_admits(s, j, models))
             continue;

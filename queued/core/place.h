@@ -40,8 +40,8 @@ struct place_wish {
     /* forks on which it must fit as well: what is free on a node is the least of all */
     const struct cluster *const *beside;
     uint32_t n_beside;
-    const uint64_t *closed; /* bits by node_ix: may not be used; NULL: none */
-    uint32_t within;        /* index of the domain to stay in; IX_NONE: anywhere. 0 is a domain! */
+    const uint64_t *closed;      /* bits by node_ix: may not be used; NULL: none */
+    const struct domain *within; /* of c or of the original of a fork; NULL: anywhere */
 };
 
 /* Is the node among JOB_EXCLUDED_MAX excluded ones? excluded NULL: none is. */

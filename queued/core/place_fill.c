@@ -29,8 +29,8 @@ static bool is_open(const struct paper *p, const struct node *n)
         return false;
     if (w->closed && (w->closed[n->ix / 64] >> (n->ix % 64) & 1))
         return false;
-    return w->within == IX_NONE || topology_domain_at(t, n, t->domains.v[w->within]->hierarchy,
-                                                      t->domains.v[w->within]->level) == w->within;
+    return !w->within ||
+           topology_domain_at(t, n, w->within->hierarchy, w->within->level) == w->within->ix;
 }
 
 void gather_node(struct paper *p, uint32_t node_ix)

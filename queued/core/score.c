@@ -85,8 +85,7 @@ uint64_t score_best(const struct cluster *c, const struct place_wish *wish)
                                .models = wish->models,
                                .counts = wish->counts,
                                .is_relaxed = wish->is_relaxed,
-                               .on_empty = true,
-                               .within = IX_NONE};
+                               .on_empty = true};
     struct place_result r = {0};
     struct score score = {0};
     uint32_t *hosts, pods = 0;
@@ -134,7 +133,7 @@ void score_sum(const struct settings *s, uint64_t best, const struct share_in_us
 
 void score_job(const struct state *s, const struct job *j, struct score *ret)
 {
-    struct place_wish wish = {.demand = j->demand, .models = j->models, .within = IX_NONE};
+    struct place_wish wish = {.demand = j->demand, .models = j->models};
     int resource = j->demand->gpus ? RES_GPUS : RES_CPU;
     uint32_t *hosts = xcalloc(j->n_members, sizeof(*hosts));
     struct share_in_use share = {0};

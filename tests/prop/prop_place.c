@@ -216,7 +216,7 @@ static void one_trial(uint64_t seed, uint32_t n_roles, uint64_t *too_careful)
 {
     struct trial t = {.rng = {seed}};
     uint8_t models[JOB_ROLES_MAX];
-    struct place_wish wish = {.within = IX_NONE, .models = models, .excluded = t.excluded};
+    struct place_wish wish = {.models = models, .excluded = t.excluded};
     struct place_result r = {0};
     const char *broken = NULL;
     struct spec *spec;

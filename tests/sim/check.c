@@ -212,8 +212,7 @@ static bool would_fit(const struct sim *s, const struct job *j)
 {
     const struct demand *d = j->demand;
     uint8_t models[JOB_ROLES_MAX];
-    struct place_wish wish = {
-        .within = IX_NONE, .demand = d, .models = models, .excluded = j->excluded};
+    struct place_wish wish = {.demand = d, .models = models, .excluded = j->excluded};
     struct place_result r;
 
     wish.n_beside = backfill_beside(s->state, j, backfill_end(j, s->now), &wish.beside);

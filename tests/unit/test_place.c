@@ -31,7 +31,6 @@ static int set_up(void **state)
     cluster_init(&f->cluster, &f->settings);
     for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
         f->excluded[i] = IX_NONE;
-    f->wish.within = IX_NONE;
     *state = f;
     return 0;
 }
@@ -301,7 +300,7 @@ static void a_gang_of_two_models_gets_each_role_its_own(void **state)
     struct demand *d;
     struct spec *s = wants(1, 8, "rack", NULL);
     uint8_t models[JOB_ROLES_MAX] = {SITE_H100, SITE_H200};
-    struct place_wish wish = {.within = IX_NONE, .models = models, .excluded = f->excluded};
+    struct place_wish wish = {.models = models, .excluded = f->excluded};
 
     site_role(s, "other", 1, 4);
     add(f, "n0", "b0", "r0");
@@ -410,14 +409,15 @@ static void a_closed_node_is_not_used(void **state)
 static void a_gang_stays_within_its_domain(void **state)
 {
     struct fixture *f = *state;
+    const struct topology *t = &f->cluster.topology;
 
     add_eight(f);
     f->wish.within =
-        topology_domain_at(&f->cluster.topology, cluster_find(&f->cluster, "n6"), 0, SITE_RACK);
+        t->domains.v[topology_domain_at(t, cluster_find(&f->cluster, "n6"), 0, SITE_RACK)];
     assert_true(place(f, wants(2, 8, NULL, NULL)));
     assert_hosts(f, "n6 n7");
     assert_false(place(f, wants(3, 8, NULL, NULL)));
-    f->wish.within = f->cluster.topology.domains.v[f->wish.within]->parent;
+    f->wish.within = t->domains.v[f->wish.within->parent];
     assert_true(place(f, wants(3, 8, NULL, NULL)));
     assert_true(host(f, 0)[1] >= '4' && host(f, 1)[1] >= '4' && host(f, 2)[1] >= '4');
 }
