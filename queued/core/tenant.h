@@ -2,7 +2,7 @@
 /* tenant.h - the tenant tree: charges against limit and quota, counts of jobs.
  *
  * A gang is charged to its tenant and every ancestor from the decision until its last pod is
- * terminal. Limit caps; quota only orders (in this version).
+ * terminal. Limit caps; quota orders, and bounds what is not preemptible.
  */
 #ifndef QUEUED_CORE_TENANT_H
 #define QUEUED_CORE_TENANT_H
