@@ -89,7 +89,7 @@ static bool is_numbered(const struct word *w, const char *letters)
 {
     size_t n = strlen(letters);
 
-    if (w->len <= n || memcmp(w->s, letters, n))
+    if (w->len <= n || memcmp(w->s, letters, n) != 0)
         return false;
     while (n < w->len && is_digit(w->s[n]))
         n++;
