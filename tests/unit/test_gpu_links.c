@@ -24,6 +24,9 @@
     "GPU1\tNV4\t X \tSYS\tSYS\t0-3\t0\n"                                                           \
     "GPU2\tSYS\tSYS\t X \tNV4\t4-7\t1\n"                                                           \
     "GPU3\tSYS\tSYS\tNV4\t X \t4-7\t1\n"
+#define ROWS_OUT_OF_ORDER                                                                          \
+    "\tGPU0 GPU1 GPU2 GPU3\r\n  GPU3  SYS SYS NV4  X\r\n\r\n  GPU0   X  NV4 SYS SYS\r\n"           \
+    "  GPU2  SYS SYS  X  NV4\r\n  GPU1  NV4  X  SYS SYS 0,2 N/A"
 #define PAIRS_HEADER "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\tNUMA Affinity\n"
 
 static void one_matrix_in_every_form_is_the_same(void **state)
@@ -38,8 +41,7 @@ static void one_matrix_in_every_form_is_the_same(void **state)
         "\tGPU0\tGPU1\n\tGPU2\tGPU3\tCPU Affinity\n" PAIRS_ROWS,
         "GPU0 is an A40\nFound GPU0\n\n" PAIRS_HEADER "\n" PAIRS_ROWS "\nLegend:\n\n  X = Self\n",
         "GPU0: NVIDIA A40\n" PAIRS_HEADER PAIRS_ROWS "\n\tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n",
-        "\tGPU0 GPU1 GPU2 GPU3\r\n  GPU3  SYS SYS NV4  X\r\n\r\n  GPU0   X  NV4 SYS SYS\r\n"
-        "  GPU2  SYS SYS  X  NV4\r\n  GPU1  NV4  X  SYS SYS 0,2 N/A",
+        ROWS_OUT_OF_ORDER,
     };
 
     (void)state;
