@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "util/err.h"
 
 enum { CONFIG_PATH_MAX = 255, CONFIG_LISTEN_MAX = 4, CONFIG_USERS_MAX = 4096 };

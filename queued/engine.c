@@ -3,7 +3,7 @@
 #include "engine.h"
 
 #include "core/cycle.h"
-#include "core/limits.h"
+#include "spec/limits.h"
 
 static void take_in(struct engine *e, usec_t now)
 {

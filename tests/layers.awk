@@ -5,10 +5,11 @@
 function rank(dir)
 {
     if (dir == "util") return 0
-    if (dir == "core") return 1
-    if (dir == "port") return 2
-    if (dir ~ /^(store|kube|rpc|http)$/) return 3
-    return 4 # queued/*.c: engine, loop, daemon, main
+    if (dir == "spec") return 1
+    if (dir == "core") return 2
+    if (dir == "port") return 3
+    if (dir ~ /^(store|kube|rpc|http)$/) return 4
+    return 5 # queued/*.c: engine, loop, daemon, main
 }
 
 # Folder of a file below queued/, "" for queued/ itself.
@@ -27,7 +28,7 @@ function check_ours(    from, to)
 {
     to = name ~ /\// ? substr(name, 1, index(name, "/") - 1) : ""
     if ($1 ~ /^client\/sim\//) {
-        if (to !~ /^(util|core|)$/) fault("the simulator sees only util and the core")
+        if (to !~ /^(util|spec|core|)$/) fault("the simulator sees only util, spec and the core")
         return
     }
     if ($1 ~ /^client\//) {
@@ -38,8 +39,8 @@ function check_ours(    from, to)
     from = layer_of($1)
     if (name ~ /^\.\./) fault("paths begin at queued/")
     else if (rank(to) > rank(from)) fault("layer " (to == "" ? "shell" : to) " is above " from)
-    else if (rank(from) == 3 && rank(to) == 3 && to != from) fault(from " and " to " never see each other")
-    else if (from == "core" && name == "util/log.h") fault("the core does not log")
+    else if (rank(from) == 4 && rank(to) == 4 && to != from) fault(from " and " to " never see each other")
+    else if (from ~ /^(spec|core)$/ && name == "util/log.h") fault("the core does not log")
 }
 
 function check_library(    i)
@@ -63,7 +64,7 @@ function own(header, files)
 
 BEGIN {
     core_system = "^(assert|ctype|inttypes|limits|stdarg|stdbool|stddef|stdint|stdio|stdlib|strings?|uthash|utlist)\\.h$"
-    allowed_client = "^core/(limits|ids)\\.h$"
+    allowed_client = "^spec/(limits|ids)\\.h$"
     own("^protobuf-c/|\\.pb-c\\.h$", "^(queued/(rpc|store|kube)|client/lib)/")
     own("^lmdb\\.h$", "^queued/store/")
     own("^curl/", "^queued/(kube|http|store)/|^client/")
@@ -77,7 +78,7 @@ BEGIN {
 $1 ~ /^tests\// { next }
 $1 !~ /^(queued|client)\// { next }
 {
-    is_core = $1 ~ /^queued\/core\//
+    is_core = $1 ~ /^queued\/(spec|core)\//
     line = $0
     if (!match(line, /[<"][^>"]+[>"]/)) next
     quote = substr(line, RSTART, 1)

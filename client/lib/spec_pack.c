@@ -5,7 +5,7 @@
  */
 #include "spec_pack.h"
 
-#include "core/limits.h"
+#include "spec/limits.h"
 
 _Static_assert((int)SPEC_PACKED_MAX == (int)SPEC_BYTES_MAX, "client and daemon agree");
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "util/mem.h"
 #include "util/parse.h"
 #include "util/str.h"

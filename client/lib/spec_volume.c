@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "spec_read.h"
 #include "util/mem.h"
 #include "util/str.h"

@@ -13,10 +13,10 @@
 
 #include <uthash.h>
 
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "core/resource.h"
-#include "core/settings.h"
-#include "core/spec.h"
+#include "spec/settings.h"
+#include "spec/spec.h"
 
 /* Which nodes a role may use, interned like demands: models, node selector, tolerations. */
 struct constraint;

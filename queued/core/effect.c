@@ -2,7 +2,7 @@
 /* effect.c - the list of intentions of one turn. */
 #include "core/effect.h"
 
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "util/str.h"
 
 bool effects_have_room(const struct effects *e)

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "core/event.h"
-#include "core/ids.h"
+#include "spec/ids.h"
 #include "core/job_fsm.h"
-#include "core/spec.h"
+#include "spec/spec.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/vec.h"

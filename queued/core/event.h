@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/ids.h"
-#include "core/limits.h"
+#include "spec/ids.h"
+#include "spec/limits.h"
 #include "core/resource.h"
-#include "core/spec.h"
+#include "spec/spec.h"
 #include "util/parse.h"
 
 enum event_kind {

@@ -14,9 +14,9 @@
 #include <uthash.h>
 
 #include "core/demand.h"
-#include "core/ids.h"
+#include "spec/ids.h"
 #include "core/job_fsm.h"
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "util/parse.h"
 
 enum member_phase {

@@ -14,9 +14,9 @@
 #include <uthash.h>
 
 #include "core/event.h"
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "core/resource.h"
-#include "core/settings.h"
+#include "spec/settings.h"
 
 struct node {
     char *name;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/limits.h"
+#include "spec/limits.h"
 
 enum resource {
     RES_GPUS,      /* nvidia.com/gpu */

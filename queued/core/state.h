@@ -16,7 +16,7 @@
 #include "core/effect.h"
 #include "core/event.h"
 #include "core/job.h"
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "core/tenant.h"
 #include "util/vec.h"
 

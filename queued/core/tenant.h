@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "util/err.h"
 
 struct tenant {

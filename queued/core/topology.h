@@ -15,8 +15,8 @@
 
 #include <uthash.h>
 
-#include "core/limits.h"
-#include "core/settings.h"
+#include "spec/limits.h"
+#include "spec/settings.h"
 #include "util/vec.h"
 
 /* Usable nodes of one model by free GPUs. */

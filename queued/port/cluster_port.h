@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/ids.h"
-#include "core/limits.h"
-#include "core/spec.h"
+#include "spec/ids.h"
+#include "spec/limits.h"
+#include "spec/spec.h"
 
 struct gang_pod {
     uint32_t member; /* position in the job, for the answers */

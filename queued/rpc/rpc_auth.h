@@ -13,7 +13,7 @@
 
 #include "core/event.h"
 #include "core/job.h"
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "rpc/rpc_server.h"
 #include "rpc/rpc_wire.h"
 #include "util/err.h"

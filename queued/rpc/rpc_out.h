@@ -14,7 +14,7 @@
 
 #include "core/effect.h"
 #include "core/explain.h"
-#include "core/spec.h"
+#include "spec/spec.h"
 #include "core/state.h"
 #include "rpc/rpc_wire.h"
 #include "util/arena.h"

@@ -8,7 +8,7 @@
 #include "rpc/rpc_check.h"
 
 #include "core/event.h"
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "queue.pb-c.h"
 #include "rpc/rpc_wire.h"
 #include "util/mem.h"

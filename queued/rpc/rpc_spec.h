@@ -4,7 +4,7 @@
 #ifndef QUEUED_RPC_RPC_SPEC_H
 #define QUEUED_RPC_RPC_SPEC_H
 
-#include "core/spec.h"
+#include "spec/spec.h"
 #include "queue.pb-c.h"
 #include "util/arena.h"
 

@@ -12,7 +12,7 @@
 
 #include <uthash.h>
 
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "rpc/rpc_wire.h"
 #include "util/parse.h"
 #include "util/vec.h"

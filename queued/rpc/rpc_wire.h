@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "core/event.h"
-#include "core/ids.h"
-#include "core/limits.h"
-#include "core/spec.h"
+#include "spec/ids.h"
+#include "spec/limits.h"
+#include "spec/spec.h"
 #include "util/arena.h"
 #include "util/err.h"
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "store/store_pack.h"
 
 typedef Queued__Record__SpecRecord spec_record;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mem.h - allocation that cannot fail: running out of memory ends the process.
  *
- * Limits (core/limits.h) keep sizes bounded; nobody passes an unchecked size from outside.
+ * Limits (spec/limits.h) keep sizes bounded; nobody passes an unchecked size from outside.
  */
 #ifndef QUEUED_UTIL_MEM_H
 #define QUEUED_UTIL_MEM_H

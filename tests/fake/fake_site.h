@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "core/event.h"
-#include "core/settings.h"
-#include "core/spec.h"
+#include "spec/settings.h"
+#include "spec/spec.h"
 
 enum { SITE_H100, SITE_H200, SITE_A100 };
 enum { SITE_BLOCK, SITE_RACK, SITE_HOST }; /* levels of the hierarchy */

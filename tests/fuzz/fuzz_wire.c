@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "rpc/rpc_check.h"
 #include "rpc/rpc_spec.h"
 #include "rpc/rpc_wire.h"

@@ -45,49 +45,49 @@ tidy_refuses() { # WHAT FILE TEXT PATTERN
 
 fresh
 lines=$(awk 'BEGIN { for (i = 0; i < 68; i++) print "    (void)0;" }')
-tidy_refuses "a function of 71 lines" queued/core/ids.c "void too_long(void);
+tidy_refuses "a function of 71 lines" queued/core/tenant.c "void too_long(void);
 void too_long(void)
 {
 $lines
-}" 'queued/core/ids.c:[0-9]+: too_long\(\) has 71 lines, at most 70'
-tidy_refuses "a double in the core" queued/core/ids.c "static const double share = 1;" \
-    'queued/core/ids.c:[0-9]+: double in the core'
-tidy_refuses "an include of a higher layer" queued/core/ids.c '#include "store/store_lmdb.h"' \
-    'queued/core/ids.c:[0-9]+: includes store/store_lmdb.h: layer store is above core'
+}" 'queued/core/tenant.c:[0-9]+: too_long\(\) has 71 lines, at most 70'
+tidy_refuses "a double in the core" queued/core/tenant.c "static const double share = 1;" \
+    'queued/core/tenant.c:[0-9]+: double in the core'
+tidy_refuses "an include of a higher layer" queued/core/tenant.c '#include "store/store_lmdb.h"' \
+    'queued/core/tenant.c:[0-9]+: includes store/store_lmdb.h: layer store is above core'
 tidy_refuses "an include across" queued/store/store_lmdb.h '#include "rpc/rpc_server.h"' \
     'queued/store/store_lmdb.h:[0-9]+: includes rpc/rpc_server.h: store and rpc never see each other'
 tidy_refuses "a library of another layer" queued/rpc/rpc_server.h '#include <lmdb.h>' \
     'queued/rpc/rpc_server.h:[0-9]+: includes lmdb.h'
-tidy_refuses "the logger in the core" queued/core/ids.c '#include "util/log.h"' \
-    'queued/core/ids.c:[0-9]+: includes util/log.h: the core does not log'
-tidy_refuses "six parameters" queued/core/ids.h "int six(int a, int b, int c, int d, int e, int f);" \
-    'queued/core/ids.h:[0-9]+: six\(\) has 6 parameters'
-tidy_refuses "nesting of four" queued/core/ids.c "                if (deep) {" \
-    'queued/core/ids.c:[0-9]+: nested 4 deep'
-tidy_refuses "unfinished work" queued/core/ids.c "/* TO""DO later */" \
-    'queued/core/ids.c:[0-9]+: unfinished'
-tidy_refuses "a long file" queued/core/ids.c "$(seq 600 | sed 's|.*|/* & */|')" \
-    'queued/core/ids.c:1: [0-9]+ lines, at most 600'
-tidy_refuses "a walk to nowhere" docs/architecture.md "| 99 | \`queued/core/ids.c\` \`job_id_vanished()\` | x |" \
-    'queued/core/ids.c has no function job_id_vanished\(\)'
-cp queued/core/ids.h "$copy/tree/queued/util/ids.h"
+tidy_refuses "the logger in the core" queued/core/tenant.c '#include "util/log.h"' \
+    'queued/core/tenant.c:[0-9]+: includes util/log.h: the core does not log'
+tidy_refuses "six parameters" queued/core/tenant.h "int six(int a, int b, int c, int d, int e, int f);" \
+    'queued/core/tenant.h:[0-9]+: six\(\) has 6 parameters'
+tidy_refuses "nesting of four" queued/core/tenant.c "                if (deep) {" \
+    'queued/core/tenant.c:[0-9]+: nested 4 deep'
+tidy_refuses "unfinished work" queued/core/tenant.c "/* TO""DO later */" \
+    'queued/core/tenant.c:[0-9]+: unfinished'
+tidy_refuses "a long file" queued/core/tenant.c "$(seq 600 | sed 's|.*|/* & */|')" \
+    'queued/core/tenant.c:1: [0-9]+ lines, at most 600'
+tidy_refuses "a walk to nowhere" docs/architecture.md "| 99 | \`queued/core/tenant.c\` \`job_id_vanished()\` | x |" \
+    'queued/core/tenant.c has no function job_id_vanished\(\)'
+cp queued/core/tenant.h "$copy/tree/queued/util/ids.h"
 refuses "a base name that occurs twice" 'base name ids.h occurs more than once' tests/tidy.sh
 rm "$copy/tree/queued/util/ids.h"
-sed -i 1d "$copy/tree/queued/core/ids.c"
-refuses "a file without its licence line" 'queued/core/ids.c:1: the first line is not' tests/tidy.sh
+sed -i 1d "$copy/tree/queued/core/tenant.c"
+refuses "a file without its licence line" 'queued/core/tenant.c:1: the first line is not' tests/tidy.sh
 
 fresh
 # one object is enough: purity looks at each of them by itself
-judge='make -s B=build-checks SAN= CFLAGS= build-checks/obj/queued/core/ids.o &&
+judge='make -s B=build-checks SAN= CFLAGS= build-checks/obj/queued/core/tenant.o &&
     SAN= COVERAGE= tests/purity.sh build-checks/obj'
 echo '#include <time.h>
 int64_t core_clock(void);
-int64_t core_clock(void) { return time(NULL); }' >> "$copy/tree/queued/core/ids.c"
-refuses "time(NULL) in the core" 'queued/core/ids.o: needs time: not on the short list' sh -c "$judge"
+int64_t core_clock(void) { return time(NULL); }' >> "$copy/tree/queued/core/tenant.c"
+refuses "time(NULL) in the core" 'queued/core/tenant.o: needs time: not on the short list' sh -c "$judge"
 fresh
 echo 'extern int core_counter;
-int core_counter = 1;' >> "$copy/tree/queued/core/ids.c"
-refuses "data that changes in the core" 'queued/core/ids.o: core_counter can change' sh -c "$judge"
+int core_counter = 1;' >> "$copy/tree/queued/core/tenant.c"
+refuses "data that changes in the core" 'queued/core/tenant.o: core_counter can change' sh -c "$judge"
 
 # A case from the field: LINE in the table and PATTERN in what is said
 case_refused() { # WHAT LINE PATTERN

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/job_fsm.h"
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "engine.h"
 
 #include "../fake/fake_cluster.h"

@@ -12,7 +12,7 @@
 
 #include "core/effect.h"
 #include "core/inbox.h"
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "util/err.h"
 #include "util/vec.h"
 

@@ -6,8 +6,8 @@
 #ifndef QUEUED_SIM_WISH_H
 #define QUEUED_SIM_WISH_H
 
-#include "core/settings.h"
-#include "core/spec.h"
+#include "spec/settings.h"
+#include "spec/spec.h"
 
 /* Tenants, levels, models of the simulated site. site_fini() frees what it owns. */
 void site_init(struct settings *s);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "core/event.h"
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "util/vec.h"
 
 #include "fault.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../fake/wire_bytes.h"
-#include "core/limits.h"
+#include "spec/limits.h"
 #include "queue.pb-c.h"
 #include "rpc/rpc_check.h"
 #include "util/mem.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/spec.h"
+#include "spec/spec.h"
 
 #include "../fake/fake_site.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settings.c - defaults and look-ups of what the configuration tells the core. */
-#include "core/settings.h"
+#include "spec/settings.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * One walk, spec_feed(), visits every field in a fixed order with its length; it is what the
  * digest is made of, so a new field is fed only when it is set.
  */
-#include "core/spec.h"
+#include "spec/spec.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/ids.h"
-#include "core/limits.h"
+#include "spec/ids.h"
+#include "spec/limits.h"
 #include "util/parse.h"
 
 /* GPUs per canonical model; index as in settings.models. -1: not set. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ids.c - the text form of job ids: base 32 with the digits 0-9a-v, 65 bits wide. */
-#include "core/ids.h"
+#include "spec/ids.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * Errors name the path of the field in the job file. What the configuration decides is filled
  * in: namespace, class, priority, maxRuntime.
  */
-#include "core/spec.h"
+#include "spec/spec.h"
 
 #include <stdio.h>
 #include <string.h>

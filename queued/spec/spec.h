@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/settings.h"
+#include "spec/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/parse.h"
