@@ -177,6 +177,7 @@ struct queued_spec {
     int64_t checkpoint_grace_us;
     bool has_preemptible; /* false: by the class */
     bool is_preemptible;
+    bool is_held; /* begins Held, until released */
 };
 
 /* ---- jobs: what is */

@@ -34,6 +34,7 @@
     "  --tenant T           submit to this tenant ($QUEUED_TENANT where the file names none)\n"    \
     "  --key K              submit key: the same key and spec give the same job\n"                 \
     "  --dry-run[=server]   check in the daemon, store nothing; =client: check the file only\n"    \
+    "  --hold               store the jobs as Held; 'queuectl release' lets them wait\n"           \
     "  --require-feasible   refuse a job that no node could ever run\n"                            \
     "  --print-spec         print the canonical form and stop (-o json: as JSON)\n"                \
     "  --wait               wait for the end; exit with the job's code\n"                          \

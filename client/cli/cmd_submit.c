@@ -22,7 +22,7 @@
 struct submit {
     struct cli_texts files, sets;
     const char *tenant, *key, *dry_run;
-    bool require_feasible, print_spec, wait;
+    bool is_held, require_feasible, print_spec, wait;
     enum cli_format format;
     struct arena arena;
     VEC(struct spec_file) loaded;
@@ -113,6 +113,7 @@ static int apply_flags(struct submit *s)
             spec->tenant = from_env;
         if (s->key)
             spec->submit_key = s->key;
+        spec->is_held |= s->is_held;
     }
     return 0;
 }
@@ -308,6 +309,7 @@ int cmd_submit(int argc, char **argv)
         {"tenant", 0, OPTION_TEXT, &s.tenant},
         {"key", 0, OPTION_TEXT, &s.key},
         {"dry-run", 0, OPTION_MAYBE, &s.dry_run},
+        {"hold", 0, OPTION_FLAG, &s.is_held},
         {"require-feasible", 0, OPTION_FLAG, &s.require_feasible},
         {"print-spec", 0, OPTION_FLAG, &s.print_spec},
         {"wait", 0, OPTION_FLAG, &s.wait},

@@ -161,6 +161,8 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     document_put_text(a, d, "priorityClass", m->priority_class);
     if (m->has_preemptible)
         document_put_bool(a, d, "preemptible", m->preemptible);
+    if (m->hold)
+        document_put_bool(a, d, "hold", true);
     put_duration(a, d, "maxRuntime", m->has_max_runtime_us && m->max_runtime_us, m->max_runtime_us);
     put_duration(a, d, "maxQueueTime", m->has_max_queue_us && m->max_queue_us, m->max_queue_us);
     put_duration(a, gang, "startTimeout", m->has_start_timeout_us, m->start_timeout_us);

@@ -141,6 +141,7 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
     m->has_preemptible = s->has_preemptible;
     m->preemptible = s->is_preemptible;
+    m->has_hold = m->hold = s->is_held;
 }
 
 /* What a caller of the C interface may have left out, and the packer could not stand. */

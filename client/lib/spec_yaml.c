@@ -177,7 +177,7 @@ static const struct yaml_field spec_fields[] = {
     {"checkpoint", read_checkpoint, 0, false, NULL},
     {"preemptible", read_preemptible, 0, false, NULL},
     {"preemption", NULL, 0, false, SPEC_LATER},
-    {"hold", NULL, 0, false, SPEC_LATER},
+    {"hold", read_flag, SPEC(is_held), false, NULL},
     {"startAfter", NULL, 0, false, SPEC_LATER},
     {"deadline", NULL, 0, false, SPEC_LATER},
     {"dependsOn", NULL, 0, false, SPEC_LATER},

@@ -277,7 +277,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
 {
     const struct spec *spec = ev->spec;
     uint64_t floor = (uint64_t)(s->now / USEC_PER_MSEC) << 12;
-    char name[JOB_NAME_MAX + 1];
+    char name[JOB_NAME_MAX + 1], text[REASON_TEXT_MAX + 1];
     struct job_id id = {s->meta.last_id.v + 1 > floor ? s->meta.last_id.v + 1 : floor};
     struct job *j;
 
@@ -301,8 +301,9 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->grace_us = spec->checkpoint_grace_us;
     j->max_restarts = spec->max_restarts;
     memcpy(j->digest, ev->digest, sizeof(j->digest));
-    j->state = JOB_PENDING;
-    job_set_reason(j, "NotEvaluated", "");
+    j->state = spec->is_held ? JOB_HELD : JOB_PENDING;
+    intake_text(text, &ev->caller, "submitted so");
+    job_set_reason(j, spec->is_held ? "Held" : "NotEvaluated", spec->is_held ? text : "");
     j->is_resumed = true;
     j->demand = demand_of(&s->cluster, &s->demands, spec);
     return j;
@@ -317,7 +318,8 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
 
     intake_add_job(s, j);
     s->tenants.v[j->tenant_ix].pending++;
-    order_add(s, j);
+    if (j->state == JOB_PENDING)
+        order_add(s, j);
     job_set_timer(s, j);
     job_save(s, j, fx);
     effects_add(fx, EFFECT_SAVE_SPEC, j->id)->u.spec = ev->spec;

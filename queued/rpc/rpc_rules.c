@@ -81,6 +81,7 @@ static const struct rpc_rule spec_rules[] = {
     {"max_restarts", RULE_NUMBER, 0, JOB_RESTARTS_MAX, 1},
     {"checkpoint_grace_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"preemptible", RULE_NUMBER, 0, 1, 1},
+    {"hold", RULE_NUMBER, 0, 1, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {

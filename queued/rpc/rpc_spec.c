@@ -129,6 +129,7 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
         s->checkpoint_grace_us = (usec_t)m->checkpoint_grace_us;
     if (m->has_preemptible)
         s->preemptible = m->preemptible ? SPEC_YES : SPEC_NO;
+    s->is_held = m->hold;
     return s;
 }
 
@@ -282,5 +283,6 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
     m->has_preemptible = s->preemptible != SPEC_UNSAID;
     m->preemptible = s->preemptible == SPEC_YES;
+    m->has_hold = m->hold = s->is_held;
     return m;
 }

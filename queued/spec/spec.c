@@ -242,4 +242,6 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_text(&f, "preemptible");
         feed_number(&f, s->preemptible);
     }
+    if (s->is_held)
+        feed_text(&f, "hold");
 }

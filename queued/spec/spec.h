@@ -106,6 +106,7 @@ struct spec {
     uint32_t n_roles;
     uint32_t max_restarts;
     usec_t checkpoint_grace_us;   /* default 30 s */
+    bool is_held;                 /* hold: begins Held */
     enum spec_choice preemptible; /* said after spec_check(); default: yes up to class normal */
 };
 

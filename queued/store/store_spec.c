@@ -146,6 +146,7 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     PACK(r, checkpoint_grace_us, s->checkpoint_grace_us);
     r->has_preemptible = s->preemptible != SPEC_UNSAID;
     r->preemptible = s->preemptible == SPEC_YES;
+    PACK(r, hold, s->is_held);
 }
 
 /* ---- from the record: everything is copied into the arena of the spec */
@@ -311,6 +312,7 @@ static struct spec *take_spec(const spec_record *r)
     s->checkpoint_grace_us = r->checkpoint_grace_us;
     if (r->has_preemptible)
         s->preemptible = r->preemptible ? SPEC_YES : SPEC_NO;
+    s->is_held = r->hold;
     return s;
 }
 

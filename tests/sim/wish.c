@@ -151,6 +151,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         s->submit_key = arena_strdup(&s->arena, submit_key);
     if (rng_one_in(&g, 3))
         s->priority_class = rng_one_in(&g, 10) ? "urgent" : "low";
+    s->is_held = rng_one_in(&g, 40);
     some_times(s, &g);
     some_topology(s, &g);
     s->n_roles = rng_one_in(&g, 4) ? 1 + rng_below(&g, 3) : 1;

@@ -311,6 +311,11 @@ static void not_preemptible(struct spec *s)
     s->preemptible = SPEC_NO;
 }
 
+static void held(struct spec *s)
+{
+    s->is_held = true;
+}
+
 static void a_job_up_to_normal_is_preemptible_unless_it_says_no(void **state)
 {
     struct spec *s = site_spec("job", 2, 8);
@@ -346,6 +351,7 @@ static void every_change_changes_the_digest(void **state)
         toleration_not_allowed,
         said_preemptible,
         not_preemptible,
+        held,
     };
     enum { N = sizeof(changes) / sizeof(changes[0]) };
     uint64_t seen[N + 1];

@@ -165,12 +165,12 @@ static void a_spec_comes_back_byte_by_byte(void **state)
     }
 }
 
-static void whether_a_job_is_preemptible_comes_back(void **state)
+static void whether_a_job_is_preemptible_or_held_comes_back(void **state)
 {
     const struct store_bytes key = {"12345678", 8};
 
     (void)state;
-    for (int choice = SPEC_UNSAID; choice <= SPEC_NO; choice++) {
+    for (int choice = SPEC_UNSAID; choice <= SPEC_NO; choice++) { /* held with two of them */
         Queued__Record__SpecRecord r = QUEUED__RECORD__SPEC_RECORD__INIT;
         struct spec *want = store_fixture_full_spec(), *got = NULL;
         struct arena a = {0};
@@ -178,11 +178,13 @@ static void whether_a_job_is_preemptible_comes_back(void **state)
         struct err err;
 
         want->preemptible = (enum spec_choice)choice;
+        want->is_held = choice != SPEC_YES;
         store_make_spec(&r, want, &a);
         store_pack(&out, STORE_SPECS, key, &r.base);
         assert_int_equal(store_decode_spec(key, (struct store_bytes){out.s, out.len}, &got, &err),
                          0);
         assert_int_equal(got->preemptible, choice);
+        assert_int_equal(got->is_held, want->is_held);
         str_fini(&out);
         arena_fini(&a);
         spec_destroy(want);
@@ -460,7 +462,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_comes_back_field_by_field, setup, teardown),
         cmocka_unit_test_setup_teardown(a_spec_comes_back_byte_by_byte, setup, teardown),
-        cmocka_unit_test_setup_teardown(whether_a_job_is_preemptible_comes_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(whether_a_job_is_preemptible_or_held_comes_back, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_spec_that_is_not_there_is_not_found, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_and_meta_come_back, setup, teardown),
         cmocka_unit_test_setup_teardown(events_are_read_in_order_and_from_a_number, setup,

@@ -63,6 +63,25 @@ static void a_job_held_twice_runs_after_one_release(void **state)
     assert_int_equal(j->state, JOB_BINDING);
 }
 
+static void a_job_that_is_submitted_held_waits_for_its_release(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 2, 8);
+    struct job *j;
+    struct explain x;
+
+    s->is_held = true;
+    j = core_job(c, core_submit(c, s));
+    assert_int_equal(j->state, JOB_HELD);
+    assert_int_equal(core_cycle(c), 0);
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, "Held");
+    assert_non_null(strstr(x.text, "submitted so"));
+    assert_int_equal(core_verb(c, j->id, VERB_RELEASE).code, ERR_OK);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+}
+
 static void a_released_job_has_the_age_that_it_had(void **state)
 {
     struct core *c = *state;
@@ -140,6 +159,7 @@ int main(void)
         TEST(a_held_job_is_not_started_and_says_who_held_it),
         TEST(a_long_reason_is_cut_between_characters),
         TEST(a_job_held_twice_runs_after_one_release),
+        TEST(a_job_that_is_submitted_held_waits_for_its_release),
         TEST(a_released_job_has_the_age_that_it_had),
         TEST(a_held_job_counts_as_pending_and_can_be_cancelled),
         TEST(a_requeued_gang_waits_again_with_its_age_and_no_restart_counted),
