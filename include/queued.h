@@ -351,6 +351,22 @@ struct queued_changed {
 QUEUED_API int queued_change(struct queued_client *c, const struct queued_change *change,
                              struct queued_changed *ret, struct queued_error *error);
 
+/* NULL and 0: stays as it is. */
+struct queued_update {
+    const char *job;    /* name, id or unique prefix */
+    const char *reason; /* NULL none */
+    const char *priority_class;
+    const char *tenant;
+    int64_t max_runtime_us;
+    const char *topology_required; /* either of the two replaces both */
+    const char *topology_preferred;
+};
+
+/* Change what a waiting job asks for; it keeps its age. What could not be submitted is refused in
+ * the same way. CONFLICT: the job does not wait, or was changed meanwhile. */
+QUEUED_API int queued_update(struct queued_client *c, const struct queued_update *update,
+                             struct queued_changed *ret, struct queued_error *error);
+
 struct queued_why {
     const struct queued_job *job;
     const char *asks;

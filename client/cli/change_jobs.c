@@ -38,6 +38,19 @@ int change_format(struct job_change *x)
         1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML | 1u << FORMAT_NAME, &x->format);
 }
 
+static int change_one(const struct job_change *x, struct queued_client *c, const char *name,
+                      struct queued_changed *ret, struct queued_error *e)
+{
+    struct queued_change change = {x->verb, name, x->reason};
+    struct queued_update update;
+
+    if (!x->update)
+        return queued_change(c, &change, ret, e);
+    update = *x->update;
+    update.job = name;
+    return queued_update(c, &update, ret, e);
+}
+
 int change_jobs(const struct job_change *x, struct queued_client *c, const char *const *names,
                 size_t n)
 {
@@ -45,11 +58,10 @@ int change_jobs(const struct job_change *x, struct queued_client *c, const char 
     int rc = 0;
 
     for (size_t i = 0; i < n; i++) {
-        struct queued_change change = {x->verb, names[i], x->reason};
         struct queued_changed j;
         struct queued_error e;
 
-        if (queued_change(c, &change, &j, &e)) {
+        if (change_one(x, c, names[i], &j, &e)) {
             int code = cli_error(&e);
 
             rc = rc ? rc : code;

@@ -10,7 +10,8 @@
 
 struct job_change {
     enum queued_verb verb;
-    const char *reason; /* NULL none */
+    const struct queued_update *update; /* instead of verb and reason; NULL none */
+    const char *reason;                 /* NULL none */
     enum cli_format format;
     void (*print)(const struct queued_changed *job); /* its line in a table */
 };

@@ -124,6 +124,8 @@ int cmd_hold(int argc, char **argv);
 int cmd_release(int argc, char **argv);
 int cmd_requeue(int argc, char **argv);
 int cmd_preempt(int argc, char **argv);
+int cmd_prioritize(int argc, char **argv);
+int cmd_update(int argc, char **argv);
 int cmd_wait(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);

@@ -109,6 +109,25 @@
     "  --reason TEXT        kept with the attempt that ends\n"                                     \
     "  -o FORMAT            table, name, json, yaml\n"
 
+#define HELP_PRIORITIZE                                                                            \
+    "  queuectl prioritize resnet-ddp-7f3k low\n"                                                  \
+    "  queuectl prioritize a-1x2y b-3z4w normal --reason \"release first\"\n\n"                    \
+    "queuectl prioritize JOB... CLASS   another priority class for waiting jobs; age is kept\n\n"  \
+    "  --reason TEXT        kept with the event\n"                                                 \
+    "  -o FORMAT            table, name, json, yaml\n"
+
+#define HELP_UPDATE                                                                                \
+    "  queuectl update resnet-ddp-7f3k --max-runtime 4h\n"                                         \
+    "  queuectl update resnet-ddp-7f3k --topology \"required:block preferred:rack\"\n"             \
+    "  queuectl update resnet-ddp-7f3k --tenant research --reason \"wrong budget\"\n\n"            \
+    "queuectl update JOB...   change what waiting or held jobs ask for; their age is kept\n\n"     \
+    "  --priority-class C   another priority class\n"                                              \
+    "  --tenant T           move to another tenant that you may submit to\n"                       \
+    "  --max-runtime T      longest run, like 2h or 1d12h\n"                                       \
+    "  --topology T         required:LEVEL, preferred:LEVEL, both with a blank between, or any\n"  \
+    "  --reason TEXT        kept with the event\n"                                                 \
+    "  -o FORMAT            table, name, json, yaml\n"
+
 #define HELP_WAIT                                                                                  \
     "  queuectl wait resnet-ddp-7f3k; echo $?\n"                                                   \
     "  queuectl wait a-1 b-2 --any --for running --timeout 10m\n\n"                                \

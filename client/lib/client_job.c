@@ -266,17 +266,14 @@ int queued_list(struct queued_client *c, const struct queued_query *query,
     return 0;
 }
 
-int queued_change(struct queued_client *c, const struct queued_change *change,
-                  struct queued_changed *ret, struct queued_error *error)
+static int change_call(struct queued_client *c, uint16_t method, ProtobufCMessage *request,
+                       struct queued_changed *ret, struct queued_error *error)
 {
-    Queued__V1__ChangeRequest request = QUEUED__V1__CHANGE_REQUEST__INIT;
     ProtobufCMessage *reply = NULL;
     Queued__V1__ChangeReply *r;
     struct err err;
 
-    request.job = text(change->job);
-    request.reason = text(change->reason);
-    if (client_call(c, (uint16_t)change->verb, &request.base, &reply, &err))
+    if (client_call(c, method, request, &reply, &err))
         return client_fail(error, &err);
     r = (Queued__V1__ChangeReply *)reply;
     *ret = (struct queued_changed){0};
@@ -285,6 +282,32 @@ int queued_change(struct queued_client *c, const struct queued_change *change,
     copy_text(ret->state, sizeof(ret->state), r->state);
     protobuf_c_message_free_unpacked(reply, NULL);
     return 0;
+}
+
+int queued_change(struct queued_client *c, const struct queued_change *change,
+                  struct queued_changed *ret, struct queued_error *error)
+{
+    Queued__V1__ChangeRequest request = QUEUED__V1__CHANGE_REQUEST__INIT;
+
+    request.job = text(change->job);
+    request.reason = text(change->reason);
+    return change_call(c, (uint16_t)change->verb, &request.base, ret, error);
+}
+
+int queued_update(struct queued_client *c, const struct queued_update *update,
+                  struct queued_changed *ret, struct queued_error *error)
+{
+    Queued__V1__UpdateRequest request = QUEUED__V1__UPDATE_REQUEST__INIT;
+
+    request.job = text(update->job);
+    request.reason = text(update->reason);
+    request.priority_class = text(update->priority_class);
+    request.tenant = text(update->tenant);
+    request.has_max_runtime_us = update->max_runtime_us != 0;
+    request.max_runtime_us = (uint64_t)update->max_runtime_us;
+    request.topology_required = text(update->topology_required);
+    request.topology_preferred = text(update->topology_preferred);
+    return change_call(c, QUEUED__V1__METHOD__METHOD_UPDATE, &request.base, ret, error);
 }
 
 struct why_box {

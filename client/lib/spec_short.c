@@ -8,6 +8,7 @@
 
 #include "spec/limits.h"
 #include "spec_read.h"
+#include "spec_yaml.h"
 #include "util/mem.h"
 #include "util/str.h"
 
@@ -17,50 +18,47 @@ struct short_draft {
     struct role_draft role;
 };
 
-static int fail_topology(const struct yaml_at *at, struct err *err)
-{
-    return yaml_fail(at, err,
-                     "\"%.60s\" is no topology; write required:LEVEL, preferred:LEVEL, both with a "
-                     "blank between, or any",
-                     at->node->text);
-}
-
 /* One word of "required:block preferred:rack". */
-static int read_wish(const struct yaml_at *at, char *word, struct queued_spec *s, struct err *err)
+static int read_wish(char *word, struct queued_spec *s)
 {
     char *colon = strchr(word, ':');
     const char **slot;
 
     if (!colon || colon[1] == '\0')
-        return fail_topology(at, err);
+        return -1;
     *colon = '\0';
     slot = strcmp(word, "required") == 0    ? &s->topology_required
            : strcmp(word, "preferred") == 0 ? &s->topology_preferred
                                             : NULL;
     if (!slot || *slot || !str_is_dns_label(colon + 1, LABEL_MAX, false))
-        return fail_topology(at, err);
+        return -1;
     *slot = colon + 1;
     return 0;
+}
+
+int spec_read_topology(const char *text, struct arena *arena, struct queued_spec *s)
+{
+    char *word, *rest = arena_strdup(arena, text);
+
+    if (strcmp(text, "any") == 0) {
+        s->topology_preferred = "any";
+        return 0;
+    }
+    for (word = strtok_r(rest, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (read_wish(word, s))
+            return -1;
+    return s->topology_required || s->topology_preferred ? 0 : -1;
 }
 
 static int read_topology(const struct yaml_at *at, void *draft, struct err *err)
 {
     struct short_draft *d = draft;
     const char *text;
-    char *word, *rest;
 
     if (yaml_string(at, &text, err))
         return -1;
-    if (strcmp(text, "any") == 0) {
-        d->job.spec.topology_preferred = "any";
-        return 0;
-    }
-    rest = arena_strdup(d->job.arena, text);
-    for (word = strtok_r(rest, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        if (read_wish(at, word, &d->job.spec, err))
-            return -1;
-    if (!d->job.spec.topology_required && !d->job.spec.topology_preferred)
-        return fail_topology(at, err);
+    if (spec_read_topology(text, d->job.arena, &d->job.spec))
+        return yaml_fail(at, err, "\"%.60s\" is no topology; write " SPEC_TOPOLOGY_FORM, text);
     return 0;
 }
 

@@ -26,6 +26,11 @@ struct spec_file {
 int spec_yaml_load(struct spec_file *ret, struct yaml_doc *doc, struct err *err);
 void spec_file_fini(struct spec_file *f);
 
+/* Read "required:LEVEL preferred:LEVEL" or "any" into the two fields of s, both NULL before. -1: it
+ * is neither. */
+int spec_read_topology(const char *text, struct arena *arena, struct queued_spec *s);
+#define SPEC_TOPOLOGY_FORM "required:LEVEL, preferred:LEVEL, both with a blank between, or any"
+
 /* Apply "spec.roles[0].replicas=3" to every document of a tree that is not loaded yet. The value
  * is plain text; missing maps on the way are made, lists are not extended. -1 INVALID. */
 int spec_set(struct yaml_doc *doc, const char *assignment, struct err *err);

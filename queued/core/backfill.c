@@ -329,6 +329,14 @@ uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
     return n;
 }
 
+void backfill_forget(struct state *s, const struct job *j)
+{
+    struct reservation *own = own_of(s, j);
+
+    if (own)
+        own->job.v = UINT64_MAX; /* of no job: backfill_begin() looks for an heir */
+}
+
 struct job *backfill_shortest(const struct job *j, usec_t now)
 {
     struct job *best = NULL;

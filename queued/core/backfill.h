@@ -27,6 +27,8 @@ uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
 struct job *backfill_shortest(const struct job *j, usec_t now);
 /* j is blocked: reserve for it when it is the first of its model. */
 void backfill_blocked(struct state *s, struct job *j, usec_t now);
+/* j waits with other wishes or in another place: what was reserved for it is open to the next. */
+void backfill_forget(struct state *s, const struct job *j);
 /* j was placed: what it takes is taken from the forks too. */
 void backfill_started(struct state *s, const struct job *j);
 /* Moves when a reservation is made, moved or dropped: sleepers behind one wake. */

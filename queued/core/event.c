@@ -10,6 +10,7 @@ const char *event_name(enum event_kind kind)
         [EV_NONE] = "none",
         [EV_JOB_SUBMIT] = "job-submit",
         [EV_JOB_VERB] = "job-verb",
+        [EV_JOB_UPDATE] = "job-update",
         [EV_GANG_PLACED] = "gang-placed",
         [EV_NODE_SEEN] = "node-seen",
         [EV_NODE_GONE] = "node-gone",
@@ -83,6 +84,10 @@ void event_fini(struct event *ev)
         break;
     case EV_JOB_VERB:
         free(ev->u.verb.why);
+        break;
+    case EV_JOB_UPDATE:
+        spec_destroy(ev->u.update.spec);
+        free(ev->u.update.why);
         break;
     case EV_CLUSTER:
         free(ev->u.cluster.text);

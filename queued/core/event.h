@@ -21,6 +21,7 @@ enum event_kind {
     EV_NONE,
     EV_JOB_SUBMIT,  /* a client: store this job */
     EV_JOB_VERB,    /* a client: cancel, hold, release, requeue or preempt this job */
+    EV_JOB_UPDATE,  /* a client: change what this waiting job asks for */
     EV_GANG_PLACED, /* the cycle: a placement for a pending gang */
     EV_NODE_SEEN,   /* a node is new or has changed */
     EV_NODE_GONE,
@@ -70,6 +71,15 @@ struct ev_verb {
     struct job_id job;
     enum job_verb verb;
     char *why; /* at most REASON_TEXT_MAX; owned, NULL none */
+};
+
+struct ev_update {
+    struct request_ref ref;
+    struct caller caller; /* already authorised for this job and the tenant of spec */
+    struct job_id job;
+    uint32_t n_updates; /* of the job whose spec was changed into this one */
+    struct spec *spec;  /* checked by spec_check(); owned */
+    char *why;          /* what is new in it, at most REASON_TEXT_MAX; owned, NULL none */
 };
 
 struct placement_member {
@@ -170,6 +180,7 @@ struct event {
     union {
         struct ev_submit submit;
         struct ev_verb verb;
+        struct ev_update update;
         struct ev_placed placed;
         struct node_fact *node;       /* EV_NODE_SEEN; owned */
         char *node_name;              /* EV_NODE_GONE; owned */

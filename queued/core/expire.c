@@ -10,18 +10,29 @@
 #include "core/orphan.h"
 #include "util/str.h"
 
-void expire_job(struct state *s, struct job *j, struct effects *fx)
+/* The submit key that made a job, of the tenant that it was submitted to. */
+static struct submit_key *key_of(const struct state *s, const struct job *j)
 {
     char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
     struct submit_key *k = NULL;
 
-    if (j->submit_key) {
-        (void)str_join(text, sizeof(text), j->tenant, '\n', j->submit_key); /* bounded */
-        HASH_FIND_STR(s->keys, text, k);
-    }
-    if (k && k->job.v == j->id.v) {
+    if (!j->submit_key)
+        return NULL;
+    (void)str_join(text, sizeof(text), j->tenant, '\n', j->submit_key); /* bounded */
+    HASH_FIND_STR(s->keys, text, k);
+    if (!k || k->job.v != j->id.v) /* it was moved to this tenant: rare */
+        for (k = s->keys; k && k->job.v != j->id.v;)
+            k = k->hh.next;
+    return k;
+}
+
+void expire_job(struct state *s, struct job *j, struct effects *fx)
+{
+    struct submit_key *k = key_of(s, j);
+
+    if (k) {
         k->drop_at = s->now + EXPIRE_KEY_S * USEC_PER_SEC;
-        effects_add(fx, EFFECT_SAVE_KEY, j->id)->u.key = arena_strdup(&fx->arena, text);
+        effects_add(fx, EFFECT_SAVE_KEY, j->id)->u.key = arena_strdup(&fx->arena, k->key);
     }
     (void)effects_add(fx, EFFECT_DROP_JOB, j->id);
     intake_drop_job(s, j);

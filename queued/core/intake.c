@@ -141,14 +141,14 @@ static bool key_is_taken(const struct state *s, const struct ev_submit *ev, stru
     return true;
 }
 
-static int check_room(const struct state *s, const struct ev_submit *ev, struct err *err)
+int intake_check_room(const struct state *s, const char *tenant, struct err *err)
 {
-    uint32_t t = settings_tenant(s->settings, ev->spec->tenant);
+    uint32_t t = settings_tenant(s->settings, tenant);
     uint32_t max;
 
     if (t == IX_NONE)
         return err_set(err, ERR_REFUSED, "spec.tenant: no tenant '%s' in the configuration",
-                       ev->spec->tenant);
+                       tenant);
     max = s->settings->tenants[t].max_pending;
     if (max == 0)
         max = PENDING_MAX_DEFAULT;
@@ -159,7 +159,7 @@ static int check_room(const struct state *s, const struct ev_submit *ev, struct 
     if (s->tenants.v[t].pending >= max)
         return err_set(err, ERR_EXHAUSTED,
                        "tenant %s has %u pending jobs, the most it may have; wait or cancel some",
-                       ev->spec->tenant, s->tenants.v[t].pending);
+                       tenant, s->tenants.v[t].pending);
     if (s->by_id.n >= JOBS_MAX || HASH_COUNT(s->answers) >= REQUESTS_MAX)
         return err_set(err, ERR_EXHAUSTED, "the daemon keeps as many jobs as it may; try later");
     return 0;
@@ -212,7 +212,7 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
 
     if (intake_answered(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
         return false;
-    if (check_room(s, ev, &why) || check_names(s, ev->spec, &why))
+    if (intake_check_room(s, ev->spec->tenant, &why) || check_names(s, ev->spec, &why))
         return intake_refuse(s, &ev->ref, fx, &why);
     if (!ev->require_feasible && !ev->is_dry_run)
         return true;
@@ -249,7 +249,7 @@ void intake_drop_job(struct state *s, struct job *j)
     job_destroy(j);
 }
 
-static bool name_is_taken(const struct state *s, const char *ns, const char *name)
+bool intake_name_is_taken(const struct state *s, const char *ns, const char *name)
 {
     char key[LABEL_MAX + 1 + JOB_NAME_MAX + 1];
     struct job *j = NULL;
@@ -270,7 +270,7 @@ static void find_name(const struct state *s, const struct spec *spec, struct job
         assert(round < NAME_ROUNDS_MAX); /* a million names for one base would be needed */
         job_name_suffix(suffix, id, round++);
         (void)str_join(name, JOB_NAME_MAX + 1, spec->name, '-', suffix); /* checked length */
-    } while (name_is_taken(s, spec->ns, name));
+    } while (intake_name_is_taken(s, spec->ns, name));
 }
 
 static struct job *job_from(struct state *s, const struct ev_submit *ev)
@@ -333,7 +333,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
         a.text = arena_strdup(&fx->arena, text);
     }
     ev->spec = NULL;
-    job_note(s, j, 0, 0, fx);
+    (void)job_note(s, j, 0, 0, fx);
     intake_conclude(s, &ev->ref, &a, fx);
 }
 

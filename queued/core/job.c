@@ -19,16 +19,15 @@ static const char *lay(char **at, const char *text)
     return laid;
 }
 
-struct job *job_create(const struct job_texts *t)
+void job_set_texts(struct job *j, const struct job_texts *t)
 {
     size_t ns_len = strlen(t->ns), name_len = strlen(t->name);
     size_t size = ns_len + 1 + ns_len + 1 + name_len + 1 + strlen(t->tenant) + 1 + strlen(t->user) +
                   1 + strlen(t->priority_class) + 1 +
                   (t->submit_key ? strlen(t->submit_key) + 1 : 0);
-    struct job *j = xmalloc(sizeof(*j) + size);
-    char *at = (char *)(j + 1);
+    char *at = xmalloc(size), *old = j->texts;
 
-    *j = (struct job){.exit_code = -1, .timer_ix = SIZE_MAX};
+    j->texts = at;
     j->ns = lay(&at, t->ns);
     j->ns_name = lay(&at, t->ns);
     at[-1] = '/';
@@ -38,6 +37,15 @@ struct job *job_create(const struct job_texts *t)
     j->priority_class = lay(&at, t->priority_class);
     if (t->submit_key)
         j->submit_key = lay(&at, t->submit_key);
+    free(old);
+}
+
+struct job *job_create(const struct job_texts *texts)
+{
+    struct job *j = xmalloc(sizeof(*j));
+
+    *j = (struct job){.exit_code = -1, .timer_ix = SIZE_MAX};
+    job_set_texts(j, texts);
     for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
         j->excluded[i] = IX_NONE;
     for (int r = 0; r < JOB_ROLES_MAX; r++) {
@@ -53,6 +61,7 @@ void job_destroy(struct job *j)
         return;
     free(j->reason.text);
     free(j->members);
+    free(j->texts);
     free(j);
 }
 

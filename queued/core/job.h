@@ -46,7 +46,7 @@ struct job_reason {
     char *text;    /* one sentence with numbers, at most REASON_TEXT_MAX; owned, NULL none */
 };
 
-/* The texts of a job that never change. */
+/* The texts of a job. */
 struct job_texts {
     const char *name; /* with its suffix */
     const char *ns;
@@ -57,8 +57,9 @@ struct job_texts {
 };
 
 struct job {
-    /* fixed at submission; the texts lie behind the job in its own memory */
+    /* fixed at submission, but for what update.h changes; the texts lie in `texts` */
     struct job_id id;
+    char *texts; /* owned */
     const char *name, *ns, *tenant, *user, *priority_class;
     const char *submit_key; /* NULL none */
     const char *ns_name;    /* "ns/name" */
@@ -69,7 +70,8 @@ struct job {
     usec_t max_runtime_us, max_queue_us, start_timeout_us, grace_us;
     uint32_t max_restarts;
     struct demand *demand; /* interned in the state; shared */
-    uint8_t digest[32];    /* of the spec (spec_feed), SHA-256 */
+    uint8_t digest[32];    /* of the spec as submitted (spec_feed), SHA-256 */
+    uint32_t n_updates;    /* in memory only: two changes of one spec must not overlap */
 
     /* moves */
     enum job_state state;
@@ -114,6 +116,8 @@ struct job {
 /* A job with these texts, which are copied, that has not been anywhere yet: no members, no exit
  * code, no timer, no excluded hosts, nothing fixed; all else is 0. */
 struct job *job_create(const struct job_texts *texts);
+/* Other texts, copied; the new may lie in the old. No table may know the job by its name. */
+void job_set_texts(struct job *j, const struct job_texts *texts);
 /* Free a job that no table knows any more. NULL is none. */
 void job_destroy(struct job *j);
 /* Say why it is where it is; a text that is too long is cut. text: "" none. */

@@ -41,6 +41,7 @@ static const char *const event_names[] = {
     [JOB_EV_ALL_DONE] = "all-done",       [JOB_EV_GIVE_UP] = "give-up",
     [JOB_EV_PREEMPT] = "preempt",         [JOB_EV_ALL_GONE] = "all-gone",
     [JOB_EV_REPLACED] = "replaced",       [JOB_EV_REQUEUE] = "requeue",
+    [JOB_EV_UPDATE] = "update",
 };
 
 const struct job_fsm_row *job_fsm_rows(unsigned *ret_n)
@@ -89,5 +90,5 @@ int job_state_parse(const char *word, enum job_state *ret)
 
 const char *job_event_name(enum job_event e)
 {
-    return e >= JOB_EV_PLACED && e <= JOB_EV_REQUEUE ? event_names[e] : "unknown";
+    return e >= JOB_EV_PLACED && e <= JOB_EV_UPDATE ? event_names[e] : "unknown";
 }

@@ -44,6 +44,7 @@ enum job_event {
     JOB_EV_ALL_GONE,
     JOB_EV_REPLACED,
     JOB_EV_REQUEUE,
+    JOB_EV_UPDATE,
 };
 
 struct job_fsm_row {

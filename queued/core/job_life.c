@@ -24,8 +24,8 @@ void job_save(struct state *s, struct job *j, struct effects *fx)
     (void)effects_add(fx, EFFECT_SAVE_JOB, j->id);
 }
 
-void job_note(struct state *s, const struct job *j, enum job_state from, enum job_event event,
-              struct effects *fx)
+struct job_note *job_note(struct state *s, const struct job *j, enum job_state from,
+                          enum job_event event, struct effects *fx)
 {
     struct job_note *n = arena_raw(&fx->arena, sizeof(*n)); /* every member is set */
 
@@ -42,6 +42,7 @@ void job_note(struct state *s, const struct job *j, enum job_state from, enum jo
     (void)str_copy(n->reason, sizeof(n->reason), j->reason.code);
     (void)str_copy(n->text, sizeof(n->text), job_reason_text(j));
     effects_add(fx, EFFECT_SAVE_EVENT, j->id)->u.note = n;
+    return n;
 }
 
 static uint32_t *active_count(struct state *s, const struct job *j)
@@ -242,15 +243,6 @@ static void enter_terminal(struct state *s, struct job *j)
     deactivate(s, j);
     j->ended_at = s->now;
     j->has_pods = j->n_done > 0;
-    if (j->submit_key) {
-        struct submit_key *k = NULL;
-        char text[TENANT_PATH_MAX + SUBMIT_KEY_MAX + 2];
-
-        (void)str_join(text, sizeof(text), j->tenant, '\n', j->submit_key); /* bounded */
-        HASH_FIND_STR(s->keys, text, k);
-        if (k)
-            k->drop_at = 0; /* runs from the day the record goes */
-    }
 }
 
 static void leave_waiting(struct state *s, struct job *j, enum job_state to)
@@ -294,7 +286,7 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     else if (job_state_is_terminal(to))
         enter_terminal(s, j);
     job_set_timer(s, j);
-    job_note(s, j, from, step->event, fx);
+    (void)job_note(s, j, from, step->event, fx);
     job_save(s, j, fx);
     if (to == JOB_STOPPING || to == JOB_RESTARTING || to == JOB_PREEMPTING) {
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =

@@ -18,9 +18,10 @@ struct job_step {
 
 /* Ask for a SAVE of the job in this turn, once. */
 void job_save(struct state *s, struct job *j, struct effects *fx);
-/* Write the durable event of a state change. from and event 0: submitted. */
-void job_note(struct state *s, const struct job *j, enum job_state from, enum job_event event,
-              struct effects *fx);
+/* Write the durable event of a state change, with the reason that the job has. from and event 0:
+ * submitted. */
+struct job_note *job_note(struct state *s, const struct job *j, enum job_state from,
+                          enum job_event event, struct effects *fx);
 /* Take a transition; false when the table has no such row (the caller's fact came late). */
 bool job_move(struct state *s, struct job *j, const struct job_step *step, struct effects *fx);
 

@@ -18,6 +18,7 @@
 #include "core/job_life.h"
 #include "core/order.h"
 #include "core/timers.h"
+#include "core/update.h"
 #include "core/verbs.h"
 #include "util/str.h"
 
@@ -103,6 +104,8 @@ bool state_admit(struct state *s, struct event *ev, struct effects *fx)
         return intake_admit_submit(s, &ev->u.submit, fx);
     if (ev->kind == EV_JOB_VERB)
         return verbs_admit(s, &ev->u.verb, fx);
+    if (ev->kind == EV_JOB_UPDATE)
+        return update_admit(s, &ev->u.update, fx);
     return true;
 }
 
@@ -122,6 +125,9 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_JOB_VERB:
         verbs_apply(s, &ev->u.verb, fx);
+        break;
+    case EV_JOB_UPDATE:
+        update_apply(s, &ev->u.update, fx);
         break;
     case EV_GANG_PLACED:
         s->n_decisions++;

@@ -34,6 +34,15 @@ enum { RPC_RETRY_MS = 200 };
 /* rpc_job.c */
 int rpc_job_submit(struct rpc_call *c, struct err *err);
 int rpc_job_change(struct rpc_call *c, struct err *err); /* cancel, hold ... */
+/* What the later answer to this call needs, but for the fields of a dry run. */
+struct rpc_pending rpc_job_pending(const struct rpc_call *c);
+/* Put an event, whose ref this is, with a token into the inbox. On failure it stays the caller's.
+ */
+int rpc_job_post(struct rpc_call *c, struct event *ev, struct request_ref *ref,
+                 const struct rpc_pending *p, struct err *err);
+/* rpc_update.c */
+int rpc_job_update(struct rpc_call *c, struct err *err);
+/* rpc_job.c */
 int rpc_job_get(struct rpc_call *c, struct err *err);
 int rpc_job_why(struct rpc_call *c, struct err *err);
 /* The job that a caller means by name, id or prefix among those they see.

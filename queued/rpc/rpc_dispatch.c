@@ -19,6 +19,7 @@ static const struct rpc_method_row rows[] = {
     {RPC_RELEASE, "release", RPC_SUBMITTER, rpc_job_change},
     {RPC_REQUEUE, "requeue", RPC_SUBMITTER, rpc_job_change},
     {RPC_PREEMPT, "preempt", RPC_SUBMITTER, rpc_job_change},
+    {RPC_UPDATE, "update", RPC_SUBMITTER, rpc_job_update},
 };
 
 const struct rpc_method_row *rpc_methods(unsigned *ret_n)

@@ -29,7 +29,7 @@ static void digest_of(const struct spec *s, uint8_t digest[SPEC_DIGEST_BYTES])
 
 _Static_assert(SPEC_DIGEST_BYTES == crypto_hash_sha256_BYTES, "the digest is a SHA-256");
 
-static struct rpc_pending pending_of(const struct rpc_call *c)
+struct rpc_pending rpc_job_pending(const struct rpc_call *c)
 {
     struct rpc_pending p = {.peer = c->peer, .method = c->req->method};
     usec_t keep = RPC_TOKEN_KEEP_SEC * USEC_PER_SEC;
@@ -41,9 +41,8 @@ static struct rpc_pending pending_of(const struct rpc_call *c)
     return p;
 }
 
-/* Put an event with a token into the inbox. The event stays the caller's on failure. */
-static int post(struct rpc_call *c, struct event *ev, struct request_ref *ref,
-                const struct rpc_pending *p, struct err *err)
+int rpc_job_post(struct rpc_call *c, struct event *ev, struct request_ref *ref,
+                 const struct rpc_pending *p, struct err *err)
 {
     struct rpc_pending back;
 
@@ -68,7 +67,7 @@ static int post(struct rpc_call *c, struct event *ev, struct request_ref *ref,
 int rpc_job_submit(struct rpc_call *c, struct err *err)
 {
     struct spec *spec = c->req->u.submit.spec;
-    struct rpc_pending p = pending_of(c);
+    struct rpc_pending p = rpc_job_pending(c);
     struct event ev = {.kind = EV_JOB_SUBMIT};
     struct ev_submit *submit = &ev.u.submit;
     const char *tenant;
@@ -87,7 +86,7 @@ int rpc_job_submit(struct rpc_call *c, struct err *err)
     p.gpus = spec_gpus(spec);
     (void)str_copy(p.tenant, sizeof(p.tenant), spec->tenant); /* both were checked to fit */
     (void)str_copy(p.ns, sizeof(p.ns), spec->ns);
-    if (post(c, &ev, &submit->ref, &p, err))
+    if (rpc_job_post(c, &ev, &submit->ref, &p, err))
         return -1;
     c->req->u.submit.spec = NULL;
     return 0;
@@ -103,7 +102,7 @@ int rpc_job_change(struct rpc_call *c, struct err *err)
         [RPC_RELEASE] = {VERB_RELEASE, "release"}, [RPC_REQUEUE] = {VERB_REQUEUE, "requeue"},
         [RPC_PREEMPT] = {VERB_PREEMPT, "preempt"},
     };
-    struct rpc_pending p = pending_of(c);
+    struct rpc_pending p = rpc_job_pending(c);
     struct event ev = {.kind = EV_JOB_VERB};
     struct ev_verb *change = &ev.u.verb;
     const struct job *j;
@@ -116,7 +115,7 @@ int rpc_job_change(struct rpc_call *c, struct err *err)
     change->verb = verbs[c->req->method].verb;
     if (*c->req->u.change.reason)
         change->why = xstrdup(c->req->u.change.reason);
-    if (post(c, &ev, &change->ref, &p, err)) {
+    if (rpc_job_post(c, &ev, &change->ref, &p, err)) {
         free(change->why);
         return -1;
     }

@@ -115,6 +115,16 @@ static const struct rpc_rule change_rules[] = {
     JOB(1),
     {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
 };
+static const struct rpc_rule update_rules[] = {
+    HEADER,
+    JOB(1),
+    {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
+    {"priority_class", RULE_LINE, 1, CLASS_NAME_MAX, 1},
+    {"tenant", RULE_PATH, 1, TENANT_PATH_MAX, 1},
+    {"max_runtime_us", RULE_NUMBER, 1, USEC_MAX, 1},
+    {"topology_required", RULE_LINE, 1, LABEL_MAX, 1},
+    {"topology_preferred", RULE_LINE, 1, LABEL_MAX, 1},
+};
 static const struct rpc_rule job_rules[] = {HEADER, JOB(1)};
 static const struct rpc_rule list_rules[] = {
     HEADER,
@@ -149,6 +159,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__hello_request__descriptor, header_only_rules},
     {&queued__v1__submit_request__descriptor, submit_rules},
     {&queued__v1__change_request__descriptor, change_rules},
+    {&queued__v1__update_request__descriptor, update_rules},
     {&queued__v1__get_request__descriptor, job_rules},
     {&queued__v1__list_request__descriptor, list_rules},
     {&queued__v1__why_request__descriptor, job_rules},

@@ -48,6 +48,21 @@ static int fill_change(struct rpc_request *r, const ProtobufCMessage *base, stru
     return 0;
 }
 
+static int fill_update(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
+{
+    const Queued__V1__UpdateRequest *m = (const Queued__V1__UpdateRequest *)base;
+
+    (void)err;
+    r->job = copy(&r->arena, m->job);
+    r->u.update.reason = copy(&r->arena, m->reason);
+    r->u.update.priority_class = copy(&r->arena, m->priority_class);
+    r->u.update.tenant = copy(&r->arena, m->tenant);
+    r->u.update.required = copy(&r->arena, m->topology_required);
+    r->u.update.preferred = copy(&r->arena, m->topology_preferred);
+    r->u.update.max_runtime_us = (usec_t)m->max_runtime_us;
+    return 0;
+}
+
 static int fill_get(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
 {
     (void)err;
@@ -156,6 +171,7 @@ static const struct shape {
     [RPC_RELEASE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_REQUEUE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_PREEMPT] = {&queued__v1__change_request__descriptor, true, true, fill_change},
+    [RPC_UPDATE] = {&queued__v1__update_request__descriptor, true, true, fill_update},
 };
 
 _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==

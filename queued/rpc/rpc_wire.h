@@ -54,6 +54,7 @@ enum rpc_method {
     RPC_RELEASE,
     RPC_REQUEUE,
     RPC_PREEMPT,
+    RPC_UPDATE,
     RPC_METHODS, /* numbers between may be unused */
 };
 
@@ -72,7 +73,7 @@ struct rpc_request {
     uint8_t request_id[REQUEST_ID_BYTES]; /* zeros when it could not be read */
     uint32_t deadline_ms;                 /* 0: none */
     struct arena arena;                   /* of the strings below */
-    const char *job;                      /* cancel, hold ..., get, why, watch ("": any) */
+    const char *job;                      /* cancel, hold ..., update, get, why, watch ("": any) */
     struct rpc_filter filter;             /* list, watch */
     union {
         struct {
@@ -82,6 +83,10 @@ struct rpc_request {
         struct {
             const char *reason;
         } change; /* cancel, hold ... */
+        struct {  /* "" and 0: stays */
+            const char *reason, *priority_class, *tenant, *required, *preferred;
+            usec_t max_runtime_us;
+        } update;
         struct {
             uint32_t limit; /* 1..LIST_PAGE_MAX */
             uint8_t token[RPC_TOKEN_BYTES];

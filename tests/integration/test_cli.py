@@ -207,6 +207,32 @@ class Cli(unittest.TestCase):
             self.assertEqual(d.get("restarts", 0), 0)
         self.good("cancel", job)
 
+    def test_a_waiting_job_is_changed_and_its_history_says_so(self):
+        job = self.submit("changes", 12)
+        self.assertEqual(self.good("prioritize", job, "low"), f"job/{job} changed (Pending)\n")
+        self.good("update", job, "--max-runtime", "90m", "--topology", "required:rack",
+                  "--reason", "a test")
+        spec = json.loads(self.good("describe", job, "-o", "json"))["spec"]
+        self.assertEqual((spec["priorityClass"], spec["topology"]), ("low", {"required": "rack"}))
+        self.assertEqual(spec["maxRuntime"], "1h30m")
+        moved = json.loads(self.good("update", job, "--tenant", "infra", "-o", "json"))
+        self.assertEqual(moved["items"][0]["metadata"]["name"], job)
+        shown = json.loads(self.good("describe", job, "-o", "json"))
+        self.assertEqual(shown["metadata"]["tenant"], "infra")
+        self.assertEqual(shown["spec"]["namespace"], "infra")
+        self.refused(7, "no class 'nope'", "prioritize", job, "nope")
+        self.refused(7, "no topology level 'nope'", "update", job, "--topology", "required:nope")
+        self.refused(2, "write required:LEVEL", "update", job, "--topology", "rack")
+        self.refused(2, "write a time", "update", job, "--max-runtime", "soon")
+        self.refused(2, "say what to change", "update", job)
+        self.good("cancel", job)
+        self.refused(5, "only a waiting job is changed", "prioritize", job, "normal")
+        out = self.run_cli("watch", job, "--from", "0", "--exit-when-done", "-o", "jsonl")[1]
+        told = [e["text"] for e in map(json.loads, out.splitlines()) if e["reason"] == "Updated"]
+        self.assertEqual(len(told), 3, out)
+        self.assertRegex(told[0], r"^by \w+: class normal -> low$")
+        self.assertRegex(told[1], r"maxRuntime 1d -> 1h30m, topology any -> required:rack; a test$")
+
     def test_waiting_for_several_tells_good_from_bad_only(self):
         good = self.submit("good", 1, "gang.queued/run-duration: 1s")
         bad = self.submit("bad", 1, "gang.queued/fail-after: 1s")

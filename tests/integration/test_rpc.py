@@ -140,7 +140,8 @@ class Identity(RpcTest):
         self.needs_root()
         for method in wire.METHODS:
             fields = {"submit": ((2, wire.golden_spec()),), "watch": ((6, 1),)}.get(method, ())
-            if method in ("cancel", "get", "why", "hold", "release", "requeue", "preempt"):
+            if method in ("cancel", "get", "why", "hold", "release", "requeue", "preempt",
+                          "update"):
                 fields = ((2, "x"),)
             payload = wire.request(method, *fields)
             self.assertEqual(as_user("games", lambda: self.call(payload)[1]), DENIED, method)
@@ -181,6 +182,20 @@ class Durable(RpcTest):
         self.assertEqual((code, by_key[2], by_key[7]), (OK, first[2], [1]))
         instances = {wire.parse(r[1][0])[2][0] for r in (first, again)}
         self.assertEqual(len(instances), 2, "each start has an instance id of its own")
+
+    def test_a_change_survives_kill_9_and_needs_rights_in_both_tenants(self):
+        self.needs_root()
+        name = as_user("daemon", lambda: self.call(submit("changes"))[3][3][0].decode())
+        low = wire.request("update", (2, name), (4, "low"))
+        away = wire.request("update", (2, name), (5, "other"))
+        self.assertEqual(as_user("bin", lambda: self.call(low)[1]), NOT_FOUND)
+        self.assertEqual(as_user("daemon", lambda: self.call(away)[1]), DENIED)
+        self.assertEqual(as_user("daemon", lambda: self.call(low)[1]), OK)
+        self.assertEqual(self.call(away)[1], OK)
+        self.stop(signal.SIGKILL)
+        self.start()
+        job = wire.parse(self.call(wire.request("get", (2, name)))[3][2][0])
+        self.assertEqual((job[4][0], job[14][0], job[3][0]), (b"other", b"low", b"other"))
 
     def test_a_watch_replays_what_happened_before_the_restart(self):
         for name in ("a", "b", "c"):

@@ -201,8 +201,10 @@ static int check_promises(struct sim *s)
         if (!j->submit_key)
             continue;
         k = state_key(s->state, j->tenant, j->submit_key);
-        if (!k || k->job.v != j->id.v)
-            return broken(s, "its submit key means another job", j);
+        for (k = k && k->job.v == j->id.v ? k : s->state->keys; k && k->job.v != j->id.v;)
+            k = k->hh.next; /* it was moved: the key stays with its first tenant */
+        if (!k || k->drop_at)
+            return broken(s, "its submit key means another job, or is to go", j);
     }
     return 0;
 }

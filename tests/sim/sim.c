@@ -61,6 +61,7 @@ static int chaos(struct sim *s, uint32_t turns)
         advance_clock(s);
         world_step(&s->world, s->now);
         trouble(s);
+        s->client.state = s->state;
         client_step(&s->client, s->inbox, s->now);
         fake_cluster_step(s->cluster);
         if (sim_turn(s))

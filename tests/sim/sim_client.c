@@ -3,7 +3,9 @@
 #include "sim_client.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "core/state.h"
 #include "util/mem.h"
 #include "wish.h"
 
@@ -49,6 +51,45 @@ static struct spec *spec_of(const struct client *c, const struct request *r)
     return wish_spec(c->settings, r->seed, r->key ? key : NULL);
 }
 
+static struct promise *find_promise(const struct client *c, struct job_id job)
+{
+    for (size_t i = c->promises.n; i-- > 0;)
+        if (c->promises.v[i].job.v == job.v)
+            return &c->promises.v[i];
+    return NULL;
+}
+
+/* The spec that the job had first, with other wishes: of the tenant's namespace when it moves. */
+static void send_update(struct client *c, struct request *r, struct inbox *inbox)
+{
+    static const char *const tenants[] = {"alpha/one", "alpha/two", "beta", "gamma", "idle"};
+    const struct promise *p = find_promise(c, r->job);
+    const struct job *j = state_job(c->state, r->job);
+    struct event ev = {.kind = EV_JOB_UPDATE};
+    struct rng g = {r->seed};
+    struct spec *spec;
+
+    if (!p || !j)
+        return;
+    spec = wish_spec(c->settings, p->seed, j->submit_key);
+    spec->ns = arena_strdup(&spec->arena, j->ns);
+    spec->tenant = rng_one_in(&g, 2) ? arena_strdup(&spec->arena, j->tenant)
+                                     : tenants[rng_below(&g, ARRAY_LEN(tenants))];
+    spec->priority_class = rng_one_in(&g, 2) ? "low" : "normal";
+    spec->max_runtime_us = rng_between(&g, 10, 5000) * USEC_PER_SEC;
+    spec->topology_required = rng_one_in(&g, 3) ? "rack" : NULL;
+    spec->topology_preferred = NULL;
+    if (!settings_has_namespace(c->settings, settings_tenant(c->settings, spec->tenant), spec->ns))
+        spec->ns = NULL;
+    if (spec_check(spec, c->settings, NULL)) {
+        spec_destroy(spec);
+        return;
+    }
+    ev.u.update = (struct ev_update){.job = r->job, .spec = spec, .n_updates = j->n_updates};
+    ev.u.update.ref = ref_of(c, r);
+    (void)inbox_push(inbox, &ev);
+}
+
 /* What the door would do: check, refuse bad ones at once. */
 static void send(struct client *c, struct request *r, struct inbox *inbox, usec_t now)
 {
@@ -58,6 +99,10 @@ static void send(struct client *c, struct request *r, struct inbox *inbox, usec_
     r->asked_at = now;
     if (inbox_room(inbox) == 0)
         return;
+    if (r->is_update) {
+        send_update(c, r, inbox);
+        return;
+    }
     if (r->is_verb) {
         ev.kind = EV_JOB_VERB;
         ev.u.verb = (struct ev_verb){.job = r->job, .caller.is_admin = true, .verb = r->verb};
@@ -150,6 +195,22 @@ static void change(struct client *c, struct inbox *inbox, usec_t now)
         client_cancel(c, inbox, now, job);
 }
 
+static void update(struct client *c, struct inbox *inbox, usec_t now)
+{
+    struct job_id job = some_job(c, now);
+    bool is_held = rng_one_in(c->rng, 3);
+    struct request *r;
+
+    for (int n = is_held ? 0 : 1; n < 2; n++) {
+        r = new_request(c);
+        r->is_verb = true;
+        r->is_update = n == 1;
+        r->verb = VERB_HOLD;
+        r->job = job;
+        send(c, r, inbox, now);
+    }
+}
+
 static void repeat(struct client *c, struct inbox *inbox, usec_t now)
 {
     struct request *r;
@@ -175,14 +236,8 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
         repeat(c, inbox, now);
     else if (what < 28)
         change(c, inbox, now);
-}
-
-static struct promise *find_promise(const struct client *c, struct job_id job)
-{
-    for (size_t i = c->promises.n; i-- > 0;)
-        if (c->promises.v[i].job.v == job.v)
-            return &c->promises.v[i];
-    return NULL;
+    else if (what < 31)
+        update(c, inbox, now);
 }
 
 /* The same key in the same tenant must always mean one job, as long as keys are kept. */

@@ -24,7 +24,7 @@ struct request {
     uint64_t seed;   /* of the job; cancels have none */
     uint32_t number; /* position; its request id is made of it */
     uint32_t key;    /* submit key number; 0 none */
-    bool is_verb, is_dry_run, require_feasible;
+    bool is_verb, is_update, is_dry_run, require_feasible;
     enum job_verb verb;
     struct job_id job;  /* to cancel; or the one that was promised */
     usec_t asked_at;    /* last time */
@@ -45,6 +45,7 @@ struct promise {
 
 struct client {
     const struct settings *settings;
+    const struct state *state; /* what the door sees; valid in client_step() */
     struct rng *rng;
     struct faults *faults;
     uint64_t run; /* seed of the run: request ids of two runs differ */

@@ -25,7 +25,7 @@ static void every_row_is_taken_and_what_has_no_row_is_refused(void **state)
 {
     (void)state;
     for (int from = 0; from < JOB_OUTCOME; from++) {
-        for (int ev = 0; ev <= JOB_EV_REPLACED; ev++) {
+        for (int ev = 0; ev <= JOB_EV_UPDATE; ev++) {
             const struct job_fsm_row *row = row_of((enum job_state)from, (enum job_event)ev);
             enum job_state to = JOB_OUTCOME;
             bool has = job_fsm_next((enum job_state)from, (enum job_event)ev, JOB_LOST, &to);
@@ -66,7 +66,7 @@ static void terminal_states_have_no_way_out_and_all_others_can_be_left(void **st
     for (int s = JOB_HELD; s <= JOB_REJECTED; s++) {
         int ways = 0;
 
-        for (int ev = 1; ev <= JOB_EV_REPLACED; ev++)
+        for (int ev = 1; ev <= JOB_EV_UPDATE; ev++)
             ways += row_of((enum job_state)s, (enum job_event)ev) != NULL;
         assert_int_equal(job_state_is_terminal((enum job_state)s), ways == 0);
     }

@@ -160,6 +160,10 @@ static const struct expected {
      {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
+    {RPC_UPDATE,
+     {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_GET, {{0}, {0}, {ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_WHY, {{0}, {0}, {ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_WATCH, {{0}, {0}, {ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
@@ -221,7 +225,7 @@ static int tear_down(void **state)
 static bool changes_job(enum rpc_method method)
 {
     return method == RPC_CANCEL || method == RPC_HOLD || method == RPC_RELEASE ||
-           method == RPC_REQUEUE || method == RPC_PREEMPT;
+           method == RPC_REQUEUE || method == RPC_PREEMPT || method == RPC_UPDATE;
 }
 
 static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method method,
@@ -236,6 +240,11 @@ static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method m
         r->job = arena_strdup(&r->arena, j->name);
     if (changes_job(method))
         r->u.change.reason = "";
+    if (method == RPC_UPDATE) {
+        r->u.update.reason = r->u.update.tenant = "";
+        r->u.update.priority_class = r->u.update.required = r->u.update.preferred = "";
+        r->u.update.max_runtime_us = 7200 * USEC_PER_SEC;
+    }
     if (method == RPC_LIST) {
         r->filter.tenant = arena_strdup(&r->arena, j->tenant);
         r->u.list.limit = LIST_PAGE_MAX;

@@ -130,8 +130,8 @@ static void unknown_fields_are_refused_in_changes_and_skipped_in_reads(void **st
     static const struct {
         uint16_t method;
         int expected;
-    } rows[] = {{RPC_CANCEL, -1},  {RPC_HOLD, -1}, {RPC_RELEASE, -1}, {RPC_REQUEUE, -1},
-                {RPC_PREEMPT, -1}, {RPC_GET, 0},   {RPC_WHY, 0}};
+    } rows[] = {{RPC_CANCEL, -1},  {RPC_HOLD, -1},   {RPC_RELEASE, -1}, {RPC_REQUEUE, -1},
+                {RPC_PREEMPT, -1}, {RPC_UPDATE, -1}, {RPC_GET, 0},      {RPC_WHY, 0}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -296,6 +296,7 @@ static const struct {
     {"v1-topology.bin", RPC_TOPOLOGY}, {"v1-tenants.bin", RPC_TENANTS},
     {"v1-hold.bin", RPC_HOLD},         {"v1-release.bin", RPC_RELEASE},
     {"v1-requeue.bin", RPC_REQUEUE},   {"v1-preempt.bin", RPC_PREEMPT},
+    {"v1-update.bin", RPC_UPDATE},
 };
 
 static void golden_requests_decode(void **state)
