@@ -12,6 +12,7 @@
 #include "core/backfill.h"
 #include "core/order.h"
 #include "core/place.h"
+#include "core/share.h"
 
 enum { COMBINATIONS_MAX = 64 };
 
@@ -237,6 +238,7 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
     if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
         return false;
     s->now = now;
+    share_refresh(&s->tenants, now);
     backfill_begin(s, now);
     do { /* a reservation that moved wakes those behind it */
         gen = backfill_gen(s);

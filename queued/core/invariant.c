@@ -133,7 +133,8 @@ static int check_tenants(const struct state *s, struct err *err)
     }
     for (uint32_t i = 0; i < s->settings->n_tenants && rc == 0; i++)
         if (t.v[i].pending != s->tenants.v[i].pending || t.v[i].active != s->tenants.v[i].active ||
-            memcmp(t.v[i].used, s->tenants.v[i].used, sizeof(t.v[i].used)) != 0)
+            memcmp(t.v[i].used, s->tenants.v[i].used, sizeof(t.v[i].used)) != 0 ||
+            memcmp(t.v[i].own, s->tenants.v[i].own, sizeof(t.v[i].own)) != 0)
             rc = broken(err, "charges or counts of a tenant differ from the recount",
                         s->settings->tenants[i].path);
     tenants_fini(&t);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/order.h"
+#include "core/share.h"
 #include "core/timers.h"
 #include "util/str.h"
 
@@ -55,6 +56,13 @@ bool job_member_holds(const struct member *m)
     return m->phase == MEMBER_PLACED || m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
 }
 
+/* The past of its tenant up to an instant, before what it holds of a model changes. */
+static void settle(struct state *s, const struct job *j, uint32_t model, usec_t at)
+{
+    share_settle(&s->tenants, j->tenant_ix, model, at);
+    s->tenants.v[j->tenant_ix].saved_turn = s->turn;
+}
+
 static void charge(struct state *s, struct job *j)
 {
     j->charged_gpus = 0;
@@ -65,8 +73,10 @@ static void charge(struct state *s, struct job *j)
         if (j->models[r] == MODELS_MAX || gpus == 0)
             continue;
         j->charged_gpus += (uint32_t)gpus;
-        if (j->tenant_ix != IX_NONE)
-            tenant_charge(&s->tenants, j->tenant_ix, j->models[r], gpus);
+        if (j->tenant_ix == IX_NONE)
+            continue;
+        settle(s, j, j->models[r], j->attempt_at);
+        tenant_charge(&s->tenants, j->tenant_ix, j->models[r], gpus);
     }
 }
 
@@ -76,8 +86,10 @@ static void refund(struct state *s, struct job *j)
         const struct demand_role *role = &j->demand->roles[r];
         uint64_t gpus = (uint64_t)role->replicas * (uint64_t)role->each.amount[RES_GPUS];
 
-        if (j->models[r] != MODELS_MAX && gpus && j->tenant_ix != IX_NONE)
-            tenant_refund(&s->tenants, j->tenant_ix, j->models[r], gpus);
+        if (j->models[r] == MODELS_MAX || gpus == 0 || j->tenant_ix == IX_NONE)
+            continue;
+        settle(s, j, j->models[r], s->now);
+        tenant_refund(&s->tenants, j->tenant_ix, j->models[r], gpus);
     }
     j->charged_gpus = 0;
 }

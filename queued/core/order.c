@@ -14,6 +14,7 @@
 #include <utlist.h>
 
 #include "core/backfill.h"
+#include "core/share.h"
 
 bool order_is_before(const struct job *a, const struct job *b)
 {
@@ -148,95 +149,10 @@ static struct job *eligible(const struct bucket *b, usec_t now)
     return NULL;
 }
 
-/* Model that a candidate's GPUs are judged by, before it is placed: the first it may use. */
-static uint32_t judged_model(const struct state *s, const struct demand *d)
-{
-    for (uint32_t r = 0; r < d->n_roles; r++) {
-        const struct demand_role *role = &d->roles[r];
-
-        if (role->each.amount[RES_GPUS] == 0)
-            continue;
-        if (role->n_models)
-            return role->models[0] < MODELS_MAX ? role->models[0] : IX_NONE;
-        for (uint32_t m = 0; m < s->settings->n_models; m++)
-            if (s->cluster.model_gpus[m] > 0)
-                return m;
-    }
-    return IX_NONE;
-}
-
-__extension__ typedef unsigned __int128 wide_t;
-
-struct standing {
-    bool is_over;         /* above its quota with the candidate */
-    uint64_t gpus, total; /* dominant share with the candidate, as an exact fraction */
-    uint32_t weight;      /* 0: idle capacity only */
-};
-
-/* One that competes: a tenant with all below it, or the jobs of an inner tenant itself. */
-struct order_contender {
-    struct job *job;
-    uint32_t tenant;
-    bool is_own; /* the inner tenant's own jobs: one more child of it, with weight 1 */
-};
-
 /* Candidates of one tenant that are left: positions at..end. */
 struct order_run {
     size_t at, end;
 };
-
-static uint64_t used_by(const struct state *s, const struct order_contender *c, uint32_t model)
-{
-    uint64_t used = s->tenants.v[c->tenant].used[model];
-
-    for (uint32_t t = c->tenant + 1; c->is_own && t < s->settings->n_tenants; t++)
-        if (s->settings->tenants[t].parent == c->tenant)
-            used -= s->tenants.v[t].used[model];
-    return used;
-}
-
-static struct standing standing_of(const struct state *s, const struct order_contender *c)
-{
-    uint32_t model = judged_model(s, c->job->demand);
-    struct standing st = {.total = 1,
-                          .weight = c->is_own ? 1 : s->settings->tenants[c->tenant].weight};
-    uint32_t judge = IX_NONE;
-
-    for (uint32_t m = 0; m < s->settings->n_models; m++) {
-        uint64_t total = (uint64_t)s->cluster.model_gpus[m];
-        uint64_t gpus = used_by(s, c, m) + (m == model ? c->job->demand->gpus : 0);
-
-        total = total ? total : 1;
-        if ((wide_t)gpus * st.total > (wide_t)st.gpus * total) {
-            st.gpus = gpus;
-            st.total = total;
-        }
-    }
-    if (model != IX_NONE) {
-        uint64_t quota = tenant_quota(&s->tenants, c->tenant, model, &judge);
-        uint64_t used = s->tenants.v[judge == IX_NONE ? c->tenant : judge].used[model];
-
-        st.is_over = used + c->job->demand->gpus > quota;
-    }
-    return st;
-}
-
-static bool goes_first(const struct state *s, const struct order_contender *a,
-                       const struct order_contender *b)
-{
-    struct standing x = standing_of(s, a), y = standing_of(s, b);
-    wide_t left = (wide_t)x.gpus * y.total * y.weight, right = (wide_t)y.gpus * x.total * x.weight;
-
-    if (x.is_over != y.is_over)
-        return !x.is_over;
-    if ((x.weight == 0) != (y.weight == 0))
-        return x.weight != 0;
-    if (x.weight && left != right)
-        return left < right;
-    if (a->job->submitted_at != b->job->submitted_at)
-        return a->job->submitted_at < b->job->submitted_at;
-    return a->job->id.v < b->job->id.v;
-}
 
 static int by_tenant(const void *a, const void *b)
 {
@@ -282,7 +198,7 @@ struct job *order_scan_next(struct order_scan *o)
 {
     const struct settings *settings = o->state->settings;
     uint32_t n = settings->n_tenants;
-    struct order_contender *best = o->best; /* below each tenant; last: the root */
+    struct contender *best = o->best; /* below each tenant; last: the root */
     struct job *winner;
 
     if (!best)
@@ -290,17 +206,17 @@ struct job *order_scan_next(struct order_scan *o)
     memset(best, 0, (n + 1) * sizeof(*best));
     for (uint32_t t = n; t-- > 0;) {
         uint32_t parent = settings->tenants[t].parent;
-        struct order_contender *at = &best[parent == IX_NONE ? n : parent];
+        struct contender *at = &best[parent == IX_NONE ? n : parent];
         const struct order_run *r = &o->runs[t];
-        struct order_contender own = {.tenant = t, .is_own = true}, whole = {.tenant = t};
+        struct contender own = {.tenant = t, .is_own = true}, whole = {.tenant = t};
 
         if (r->at < r->end) {
             own.job = o->jobs.v[r->at];
-            if (!best[t].job || goes_first(o->state, &own, &best[t]))
+            if (!best[t].job || share_goes_first(o->state, &own, &best[t]))
                 best[t] = own;
         }
         whole.job = best[t].job;
-        if (whole.job && (!at->job || goes_first(o->state, &whole, at)))
+        if (whole.job && (!at->job || share_goes_first(o->state, &whole, at)))
             *at = whole;
     }
     winner = best[n].job;

@@ -8,6 +8,7 @@
 #ifndef QUEUED_CORE_ORDER_H
 #define QUEUED_CORE_ORDER_H
 
+#include "core/share.h"
 #include "core/state.h"
 
 /* Put a pending job into its bucket (made where missing), at the place of its age. */
@@ -19,8 +20,8 @@ void order_remove(struct state *s, struct job *j);
 struct order_scan {
     const struct state *state;
     VEC(struct job *) jobs;
-    struct order_run *runs;       /* by tenant: its part of jobs */
-    struct order_contender *best; /* scratch */
+    struct order_run *runs; /* by tenant: its part of jobs */
+    struct contender *best; /* scratch */
 };
 void order_scan_init(struct order_scan *o, const struct state *s, usec_t now);
 void order_scan_fini(struct order_scan *o);

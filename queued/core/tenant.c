@@ -60,12 +60,17 @@ bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, ui
 
 void tenant_charge(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
 {
+    t->share_gen++;
+    t->v[ix].own[model] += gpus;
     for (; ix != IX_NONE; ix = parent_of(t, ix))
         t->v[ix].used[model] += gpus;
 }
 
 void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
 {
+    assert(t->v[ix].own[model] >= gpus);
+    t->share_gen++;
+    t->v[ix].own[model] -= gpus;
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {
         assert(t->v[ix].used[model] >= gpus);
         t->v[ix].used[model] -= gpus;

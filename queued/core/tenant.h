@@ -13,15 +13,27 @@
 #include "spec/settings.h"
 #include "util/err.h"
 
+/* Decayed usage of one's own jobs at an instant (share.h). */
+struct share_past {
+    uint64_t value; /* GPUs, SHARE_BITS behind the point */
+    usec_t stamp;   /* 0: nothing was ever charged */
+};
+
 struct tenant {
-    uint64_t used[MODELS_MAX]; /* GPUs charged, with those of its subtree */
-    uint32_t pending, active;  /* jobs of its own: waiting or held, holding nodes */
-    uint64_t released_gen;     /* a charge was given back here or below, or a limit changed */
+    uint64_t used[MODELS_MAX];                         /* GPUs charged, with those of its subtree */
+    uint64_t own[MODELS_MAX];                          /* of them, for its own jobs */
+    struct share_past past[MODELS_MAX];                /* stored */
+    uint64_t usage[MODELS_MAX], own_usage[MODELS_MAX]; /* as of usage_at: subtree, own jobs */
+    uint64_t saved_turn;                               /* its record is written with this turn */
+    uint32_t pending, active; /* jobs of its own: waiting or held, holding nodes */
+    uint64_t released_gen;    /* a charge was given back here or below, or a limit changed */
 };
 
 struct tenants {
     const struct settings *settings;
     struct tenant *v; /* settings->n_tenants, same index */
+    usec_t usage_at;
+    uint64_t share_gen; /* the place of some tenant in the order may have changed */
 };
 
 void tenants_init(struct tenants *t, const struct settings *settings);

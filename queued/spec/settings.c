@@ -49,6 +49,7 @@ void settings_defaults(struct settings *s)
         .n_hierarchies = 2,
         .node_lost_us = 5 * 60 * USEC_PER_SEC,
         .grace_cap_us = 15 * 60 * USEC_PER_SEC,
+        .half_life_us = DAY_US,
         .weight_topology = 800,
         .weight_packing = 200,
     };

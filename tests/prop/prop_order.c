@@ -15,6 +15,7 @@
 
 #include "core/cycle.h"
 #include "core/order.h"
+#include "core/share.h"
 
 #include "../fake/fake_core.h"
 #include "../sim/rng.h"
@@ -24,6 +25,7 @@ enum { SEEDS = 150, STEPS = 60, TENANTS = 4 };
 static void make(struct core *c, struct rng *g)
 {
     core_init(c);
+    c->settings.half_life_us = rng_one_in(g, 2) ? 0 : 10 * USEC_PER_SEC;
     for (uint32_t i = 1; i < TENANTS; i++) {
         char name[4];
         struct tenant_setting *t;
@@ -72,9 +74,11 @@ static bool tenant_goes_before(const struct core *c, const struct job *a, const 
     uint64_t share[2], weight[2];
 
     for (int i = 0; i < 2; i++) {
-        uint64_t gpus = c->state->tenants.v[of[i]->tenant_ix].used[SITE_H100] + of[i]->demand->gpus;
+        const struct tenant *t = &c->state->tenants.v[of[i]->tenant_ix];
 
-        share[i] = gpus; /* of the same total: exact */
+        share[i] = ((t->used[SITE_H100] + of[i]->demand->gpus) << SHARE_BITS) +
+                   share_usage(&t->past[SITE_H100], t->used[SITE_H100], c->settings.half_life_us,
+                               c->now); /* of the same total: exact */
         weight[i] = c->settings.tenants[of[i]->tenant_ix].weight;
     }
     if ((weight[0] == 0) != (weight[1] == 0))
@@ -124,7 +128,11 @@ static uint64_t compare(struct core *c, uint64_t seed)
     uint64_t compared = 0;
 
     do {
-        struct job *want = naive_next(c), *got = order_next(c->state, c->now);
+        struct job *want, *got;
+
+        share_refresh(&c->state->tenants, c->now);
+        want = naive_next(c);
+        got = order_next(c->state, c->now);
 
         if (want != got)
             fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, got ? got->name : "none",

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share.c - exponential decay in integers, and the usage that orders tenants.
+ *
+ * 2^-x is a product of 2^-(1/2), 2^-(1/4) ... for the first 32 bits of x's fraction, and linear
+ * in the rest, where the next term of the series is below 2^-64.
+ */
+#include "core/share.h"
+
+#include "core/order.h"
+
+__extension__ typedef unsigned __int128 wide_t;
+
+enum { STEPS_OF_HALF_LIFE = 1 << 16 };
+
+/* 2^(-2^-(i+1)) in units of 2^-64. */
+static const uint64_t roots[32] = {
+    0xb504f333f9de6484, 0xd744fccad69d6af4, 0xeac0c6e7dd24392f, 0xf5257d152486cc2c,
+    0xfa83b2db722a033a, 0xfd3e0c0cf486c175, 0xfe9e115c7b8f884c, 0xff4ecb59511ec8a5,
+    0xffa756521c8daed2, 0xffd3a751c0f7e10c, 0xffe9d2b2f7db2756, 0xfff4e91bff1b8c3e,
+    0xfffa747ea0040664, 0xfffd3a3b7814eb54, 0xfffe9d1cc60ddab1, 0xffff4e8e25879bfa,
+    0xffffa7470363f451, 0xffffd3a37dda0313, 0xffffe9d1bdf703af, 0xfffff4e8debe025e,
+    0xfffffa746f4fa150, 0xfffffd3a37a3f8b0, 0xfffffe9d1bd1065a, 0xffffff4e8de845ae,
+    0xffffffa746f41377, 0xffffffd3a37a05e4, 0xffffffe9d1bd01fc, 0xfffffff4e8de80c0,
+    0xfffffffa746f4051, 0xfffffffd3a37a025, 0xfffffffe9d1bd011, 0xffffffff4e8de808,
+};
+static const uint64_t ln2 = 0xb17217f7d1cf79ac; /* in units of 2^-64 */
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    return (uint64_t)((wide_t)a * b >> 64);
+}
+
+uint64_t share_decay(uint64_t v, usec_t by, usec_t half_life)
+{
+    uint64_t h = (uint64_t)half_life, left = by > 0 ? (uint64_t)by % h : 0;
+    uint64_t factor = UINT64_MAX /* 1 */, tail = 0;
+
+    if (by <= 0 || by / half_life >= 63)
+        return by <= 0 ? v : 0;
+    for (unsigned i = 0; i < 64; i++) { /* bit by bit of left / h */
+        bool bit = 2 * left >= h;
+
+        left = 2 * left - (bit ? h : 0);
+        if (i >= 32)
+            tail = 2 * tail + bit;
+        else if (bit)
+            factor = times(factor, roots[i]);
+    }
+    factor -= times(factor, times(tail, ln2));
+    return (uint64_t)((((wide_t)v * factor >> (by / half_life)) + (UINT64_C(1) << 63)) >> 64);
+}
+
+uint64_t share_usage(const struct share_past *p, uint64_t gpus, usec_t half_life, usec_t now)
+{
+    uint64_t held = gpus << SHARE_BITS;
+
+    if (half_life == 0)
+        return 0;
+    if (p->value >= held)
+        return held + share_decay(p->value - held, now - p->stamp, half_life);
+    return held - share_decay(held - p->value, now - p->stamp, half_life);
+}
+
+void share_settle(struct tenants *t, uint32_t ix, uint32_t model, usec_t now)
+{
+    struct share_past *p = &t->v[ix].past[model];
+
+    p->value = share_usage(p, t->v[ix].own[model], t->settings->half_life_us, now);
+    p->stamp = now > p->stamp ? now : p->stamp; /* a clock that was set back stands still */
+}
+
+void share_refresh(struct tenants *t, usec_t now)
+{
+    const struct settings *s = t->settings;
+
+    if (s->half_life_us == 0 ||
+        (now >= t->usage_at && now - t->usage_at < s->half_life_us / STEPS_OF_HALF_LIFE))
+        return;
+    t->usage_at = now;
+    t->share_gen++;
+    for (uint32_t i = 0; i < s->n_tenants; i++)
+        for (uint32_t m = 0; m < s->n_models; m++)
+            t->v[i].usage[m] = t->v[i].own_usage[m] =
+                share_usage(&t->v[i].past[m], t->v[i].own[m], s->half_life_us, now);
+    for (uint32_t i = s->n_tenants; i-- > 0;) /* children come after their parents */
+        for (uint32_t m = 0; m < s->n_models && s->tenants[i].parent != IX_NONE; m++)
+            t->v[s->tenants[i].parent].usage[m] += t->v[i].usage[m];
+}
+
+uint64_t share_load(const struct tenants *t, uint32_t ix, bool is_own, uint32_t model)
+{
+    const struct tenant *v = &t->v[ix];
+
+    return is_own ? (v->own[model] << SHARE_BITS) + v->own_usage[model]
+                  : (v->used[model] << SHARE_BITS) + v->usage[model];
+}
+
+/* Model that a candidate's GPUs are judged by, before it is placed: the first it may use. */
+static uint32_t judged_model(const struct state *s, const struct demand *d)
+{
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        const struct demand_role *role = &d->roles[r];
+
+        if (role->each.amount[RES_GPUS] == 0)
+            continue;
+        if (role->n_models)
+            return role->models[0] < MODELS_MAX ? role->models[0] : IX_NONE;
+        for (uint32_t m = 0; m < s->settings->n_models; m++)
+            if (s->cluster.model_gpus[m] > 0)
+                return m;
+    }
+    return IX_NONE;
+}
+
+struct standing {
+    bool is_over;         /* above its quota with the candidate */
+    uint64_t load, total; /* dominant share with the candidate, as an exact fraction */
+    uint32_t weight;      /* 0: idle capacity only */
+};
+
+static struct standing standing_of(const struct state *s, const struct contender *c)
+{
+    uint32_t model = judged_model(s, c->job->demand);
+    struct standing st = {.total = 1,
+                          .weight = c->is_own ? 1 : s->settings->tenants[c->tenant].weight};
+    uint32_t judge = IX_NONE;
+
+    for (uint32_t m = 0; m < s->settings->n_models; m++) {
+        uint64_t total = (uint64_t)s->cluster.model_gpus[m];
+        uint64_t load = share_load(&s->tenants, c->tenant, c->is_own, m) +
+                        ((m == model ? c->job->demand->gpus : 0) << SHARE_BITS);
+
+        total = total ? total : 1;
+        if ((wide_t)load * st.total > (wide_t)st.load * total) {
+            st.load = load;
+            st.total = total;
+        }
+    }
+    if (model != IX_NONE) {
+        uint64_t quota = tenant_quota(&s->tenants, c->tenant, model, &judge);
+        uint64_t used = s->tenants.v[judge == IX_NONE ? c->tenant : judge].used[model];
+
+        st.is_over = used + c->job->demand->gpus > quota;
+    }
+    return st;
+}
+
+bool share_goes_first(const struct state *s, const struct contender *a, const struct contender *b)
+{
+    struct standing x = standing_of(s, a), y = standing_of(s, b);
+    wide_t left = (wide_t)x.load * y.total * y.weight, right = (wide_t)y.load * x.total * x.weight;
+
+    if (s->settings->is_priority_first && a->job->priority != b->job->priority)
+        return a->job->priority > b->job->priority;
+    if (x.is_over != y.is_over)
+        return !x.is_over;
+    if ((x.weight == 0) != (y.weight == 0))
+        return x.weight != 0;
+    if (x.weight && left != right)
+        return left < right;
+    if (a->job->submitted_at != b->job->submitted_at)
+        return a->job->submitted_at < b->job->submitted_at;
+    return a->job->id.v < b->job->id.v;
+}
+
+/* The contender for j among the children of tenant `at` (IX_NONE: the root), which is above it. */
+static struct contender below(const struct state *s, const struct job *j, uint32_t at)
+{
+    struct contender c = {(struct job *)(uintptr_t)j, j->tenant_ix, j->tenant_ix == at};
+
+    while (!c.is_own && s->settings->tenants[c.tenant].parent != at)
+        c.tenant = s->settings->tenants[c.tenant].parent;
+    return c;
+}
+
+bool share_precedes(const struct state *s, const struct job *a, const struct job *b)
+{
+    uint32_t x = a->tenant_ix, y = b->tenant_ix;
+    struct contender first, second;
+
+    if (x == y)
+        return order_is_before(a, b);
+    while (x != y) /* parents have smaller indices than their children; IX_NONE is the root */
+        if (y == IX_NONE || (x != IX_NONE && x > y))
+            x = s->settings->tenants[x].parent;
+        else
+            y = s->settings->tenants[y].parent;
+    first = below(s, a, x);
+    second = below(s, b, x);
+    return share_goes_first(s, &first, &second);
+}

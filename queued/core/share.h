@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share.h - fair share: what tenants used in the past, decayed, and the load they compete with.
+ *
+ * Usage is in GPUs with SHARE_BITS bits behind the point, in integers: a pure function of what was
+ * written back at the last charge or release, when, and of what is charged since. Each tenant keeps
+ * that of its own jobs; a subtree's is the exact sum.
+ */
+#ifndef QUEUED_CORE_SHARE_H
+#define QUEUED_CORE_SHARE_H
+
+#include "core/state.h"
+
+enum { SHARE_BITS = 32 };
+
+/* v * 2^(-by / half_life), rounded; within one unit for v < 2^55. */
+uint64_t share_decay(uint64_t v, usec_t by, usec_t half_life);
+/* Usage now of one who holds gpus since p was written; 0 when half_life is (past does not count).
+ */
+uint64_t share_usage(const struct share_past *p, uint64_t gpus, usec_t half_life, usec_t now);
+/* Write back the past of a tenant's own jobs: before its charge of the model changes. */
+void share_settle(struct tenants *t, uint32_t ix, uint32_t model, usec_t now);
+/* Bring the usage that orders up to now; it moves in steps of half_life / 2^16. */
+void share_refresh(struct tenants *t, usec_t now);
+/* Allocated and used, as last refreshed: of a tenant with all below it, or of its own jobs. */
+uint64_t share_load(const struct tenants *t, uint32_t ix, bool is_own, uint32_t model);
+
+/* One that competes: a tenant with all below it, or the jobs of an inner tenant itself. */
+struct contender {
+    struct job *job;
+    uint32_t tenant;
+    bool is_own; /* the inner tenant's own jobs: one more child of it, with weight 1 */
+};
+/* Of two children of one tenant: the one inside its quota with its job, then the smaller dominant
+ * share including it, divided by weight, then age. With priorityScope cluster priority is first. */
+bool share_goes_first(const struct state *s, const struct contender *a, const struct contender *b);
+/* Of two pending jobs of known tenants, wherever in the tree. */
+bool share_precedes(const struct state *s, const struct job *a, const struct job *b);
+
+#endif
