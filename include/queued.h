@@ -178,6 +178,8 @@ struct queued_spec {
     bool has_preemptible; /* false: by the class */
     bool is_preemptible;
     bool is_held; /* begins Held, until released */
+    size_t n_depends_on;
+    const struct queued_pair *depends_on; /* job (name or id); condition, NULL: succeeded */
 };
 
 /* ---- jobs: what is */

@@ -150,6 +150,20 @@ static struct document *role(struct arena *a, const Queued__V1__Role *r)
     return d;
 }
 
+static void put_depends(struct arena *a, struct document *d, const Queued__V1__JobSpec *m)
+{
+    struct document *list = document_list(a);
+
+    for (size_t i = 0; i < m->n_depends_on; i++) {
+        struct document *on = document_map(a);
+
+        document_put_text(a, on, "job", m->depends_on[i]->key);
+        document_put_text(a, on, "condition", m->depends_on[i]->value);
+        document_add(a, list, on);
+    }
+    put_nonempty(a, d, "dependsOn", list);
+}
+
 struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
 {
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
@@ -163,6 +177,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
         document_put_bool(a, d, "preemptible", m->preemptible);
     if (m->hold)
         document_put_bool(a, d, "hold", true);
+    put_depends(a, d, m);
     put_duration(a, d, "maxRuntime", m->has_max_runtime_us && m->max_runtime_us, m->max_runtime_us);
     put_duration(a, d, "maxQueueTime", m->has_max_queue_us && m->max_queue_us, m->max_queue_us);
     put_duration(a, gang, "startTimeout", m->has_start_timeout_us, m->start_timeout_us);

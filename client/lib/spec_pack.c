@@ -179,6 +179,8 @@ int spec_pack(Queued__V1__JobSpec **ret, const struct queued_spec *s, struct are
     pack_times(m, s);
     m->topology_required = text(s->topology_required);
     m->topology_preferred = text(s->topology_preferred);
+    m->n_depends_on = s->n_depends_on;
+    m->depends_on = pairs(s->depends_on, s->n_depends_on, arena);
     m->n_roles = s->n_roles;
     m->roles = arena_alloc(arena, s->n_roles * sizeof(*m->roles));
     for (size_t i = 0; i < s->n_roles; i++)

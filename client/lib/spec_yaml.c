@@ -161,6 +161,58 @@ static int read_roles(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int read_condition(const struct yaml_at *at, void *out, struct err *err)
+{
+    static const char *const words[] = {"succeeded", "finished", "started", "failed"};
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    *(const char **)out = s;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(words[i], s) == 0)
+            return 0;
+    return yaml_fail(at, err,
+                     "\"%.40s\" is no condition; use succeeded, finished, started or failed", s);
+}
+
+static const struct yaml_field dependency_fields[] = {
+    {"job", read_text, offsetof(struct queued_pair, key), true, NULL},
+    {"condition", read_condition, offsetof(struct queued_pair, value), false, NULL},
+};
+
+struct depends {
+    struct queued_pair *v;
+    size_t n;
+};
+
+static int add_dependency(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct depends *l = out;
+    struct queued_pair *p = &l->v[l->n++];
+
+    (void)key;
+    p->value = "succeeded";
+    return yaml_walk(at, dependency_fields, ARRAY_LEN(dependency_fields), p, err);
+}
+
+static int read_depends(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    struct depends l = {0};
+
+    if (at->node->kind != YAML_LIST)
+        return yaml_fail(at, err, "must be a list, like [{job: a, condition: succeeded}]");
+    if (at->node->n > JOB_DEPENDS_MAX)
+        return yaml_fail(at, err, "has more than %d entries", JOB_DEPENDS_MAX);
+    l.v = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*l.v));
+    if (yaml_each(at, add_dependency, &l, err))
+        return -1;
+    d->spec.depends_on = l.v;
+    d->spec.n_depends_on = l.n;
+    return 0;
+}
+
 #define SPEC(field) offsetof(struct spec_draft, spec.field)
 
 static const struct yaml_field spec_fields[] = {
@@ -180,7 +232,7 @@ static const struct yaml_field spec_fields[] = {
     {"hold", read_flag, SPEC(is_held), false, NULL},
     {"startAfter", NULL, 0, false, SPEC_LATER},
     {"deadline", NULL, 0, false, SPEC_LATER},
-    {"dependsOn", NULL, 0, false, SPEC_LATER},
+    {"dependsOn", read_depends, 0, false, NULL},
     {"rendezvous", NULL, 0, false, SPEC_LATER},
     {"completion", NULL, 0, false, SPEC_LATER},
     {"onPreemption", NULL, 0, false, SPEC_LATER},

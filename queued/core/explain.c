@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/census.h"
+#include "core/depend.h"
 #include "core/order.h"
 #include "util/str.h"
 
@@ -475,12 +476,18 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
 }
 
 /* What holds for this job alone and goes before any verdict of its bucket. */
-static bool say_own(const struct state *s, const struct job *j, struct explain *x)
+static bool say_own(const struct state *s, const struct job *j, usec_t now, struct explain *x)
 {
+    char words[REASON_TEXT_MAX + 1];
+
     if (!s->is_cluster_up || !s->is_synced) {
         say(x, "ClusterUnreachable", "%s",
             s->cluster_trouble[0] ? s->cluster_trouble : "the node and pod lists are not complete");
         next_step(x, "the job is stored and starts when the API server answers");
+    } else if (j->waits.n) {
+        say(x, "Dependency", "waits for %.200s", depend_words(s, j, now, words));
+        next_step(x, "'queuectl why' of that job says when it may start");
+        number(x, "jobs", j->waits.n);
     } else if (j->tenant_ix == IX_NONE) {
         say(x, "UnknownTenant", "tenant %s is no longer in the configuration", j->tenant);
         next_step(x, "have it added again, or cancel and submit under another tenant");
@@ -496,7 +503,7 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
     const struct explain *verdict;
     char d[FORMAT_MAX];
 
-    if (say_own(s, j, x))
+    if (say_own(s, j, now, x))
         return;
     verdict = bucket_verdict(s, j);
     if (j->not_before > now && precedence("BackOff") < precedence(verdict->code)) {
@@ -517,12 +524,12 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
 }
 
 /* What was looked at and does not block it. */
-static void say_not_it(const struct state *s, const struct job *j, struct explain *x)
+static void say_not_it(const struct state *s, const struct job *j, usec_t now, struct explain *x)
 {
     struct explain limit = {.code = ""};
     struct explain own = {.code = ""};
 
-    if (say_own(s, j, &own))
+    if (say_own(s, j, now, &own))
         return; /* nothing else was looked at */
     (void)snprintf(x->not_it, sizeof(x->not_it), "%spriority class",
                    say_limit(s, j, &limit, false) ? "" : "limit of the tenant, ");
@@ -536,7 +543,7 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
         say_waiting(s, j, now, ret);
         ret->position = j->position;
         ret->position_overall = j->position_overall;
-        say_not_it(s, j, ret);
+        say_not_it(s, j, now, ret);
     } else if (j->state == JOB_HELD) {
         char t[FORMAT_MAX];
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/depend.h"
 #include "core/explain.h"
 #include "core/job_life.h"
 #include "core/order.h"
@@ -212,7 +213,8 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
 
     if (intake_answered(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
         return false;
-    if (intake_check_room(s, ev->spec->tenant, &why) || check_names(s, ev->spec, &why))
+    if (intake_check_room(s, ev->spec->tenant, &why) || check_names(s, ev->spec, &why) ||
+        depend_resolve(s, ev->spec, NULL, &why))
         return intake_refuse(s, &ev->ref, fx, &why);
     if (!ev->require_feasible && !ev->is_dry_run)
         return true;
@@ -305,6 +307,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     intake_text(text, &ev->caller, "submitted so");
     job_set_reason(j, spec->is_held ? "Held" : "NotEvaluated", spec->is_held ? text : "");
     j->is_resumed = true;
+    (void)depend_resolve(s, spec, j, NULL); /* it was asked before: intake_admit_submit() */
     j->demand = demand_of(&s->cluster, &s->demands, spec);
     return j;
 }
@@ -318,6 +321,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
 
     intake_add_job(s, j);
     s->tenants.v[j->tenant_ix].pending++;
+    depend_add(s, j);
     if (j->state == JOB_PENDING)
         order_add(s, j);
     job_set_timer(s, j);

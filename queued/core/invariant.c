@@ -51,7 +51,7 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         is_active |= s->active.v[i] == j;
     if (is_active != job_state_is_active(j->state))
         return broken(err, "active list and state differ", j->name);
-    if ((j->bucket != NULL) != (j->state == JOB_PENDING))
+    if ((j->bucket != NULL) != (j->state == JOB_PENDING && !j->waits.n))
         return broken(err, "bucket and state differ", j->name);
     if (j->state == JOB_PENDING && (j->n_members || j->charged_gpus))
         return broken(err, "a pending job holds something", j->name);
@@ -141,6 +141,27 @@ static int check_tenants(const struct state *s, struct err *err)
     return rc;
 }
 
+/* The list of dependents, and what each job counts of them. */
+static int check_dependents(const struct state *s, struct err *err)
+{
+    uint64_t waiters = 0, waits = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->by_id.n; i++) {
+        const struct job *j = s->by_id.v[i];
+
+        if (j->waits.n && j->state != JOB_PENDING && j->state != JOB_HELD)
+            return broken(err, "waits for others and does not wait", j->name);
+        n += j->waits.n > 0;
+        waiters += j->n_waiters;
+        for (size_t k = 0; k < j->waits.n; k++)
+            waits += state_job(s, j->waits.v[k].on) != NULL;
+    }
+    if (n != s->dependents.n || waiters != waits)
+        return broken(err, "dependents differ from the recount", "all");
+    return 0;
+}
+
 /* Histograms of every domain against a recount from the nodes. */
 static int check_domain(const struct state *s, const struct domain *d, struct err *err)
 {
@@ -181,5 +202,5 @@ int state_check(const struct state *s, struct err *err)
         if (s->cluster.topology.domains.v[i] &&
             check_domain(s, s->cluster.topology.domains.v[i], err))
             return -1;
-    return check_nodes(s, err) ? -1 : check_tenants(s, err);
+    return check_nodes(s, err) || check_dependents(s, err) ? -1 : check_tenants(s, err);
 }

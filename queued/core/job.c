@@ -62,6 +62,7 @@ void job_destroy(struct job *j)
     free(j->reason.text);
     free(j->members);
     free(j->texts);
+    vec_fini(&j->waits);
     free(j);
 }
 

@@ -18,6 +18,7 @@
 #include "core/job_fsm.h"
 #include "spec/limits.h"
 #include "util/parse.h"
+#include "util/vec.h"
 
 enum member_phase {
     MEMBER_PLACED, /* host chosen; the pod may or may not exist */
@@ -44,6 +45,12 @@ struct member {
 struct job_reason {
     char code[32]; /* one of explain.def or of a transition: "ExitCode" ... */
     char *text;    /* one sentence with numbers, at most REASON_TEXT_MAX; owned, NULL none */
+};
+
+/* A job that has to start or end before this one waits for nodes. */
+struct dependency {
+    struct job_id on;
+    uint8_t condition; /* enum spec_condition */
 };
 
 /* The texts of a job. */
@@ -91,6 +98,9 @@ struct job {
     bool has_pods;       /* terminal, and finished pods are still kept */
     uint32_t n_replaced; /* members of this attempt that went to another host. In memory only */
     uint32_t excluded[JOB_EXCLUDED_MAX]; /* node_ix that refused; IX_NONE empty. In memory only */
+
+    VEC(struct dependency) waits; /* not met yet */
+    uint32_t n_waiters;           /* conditions of others on this job */
 
     /* the current attempt; NULL without one */
     uint32_t n_members;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/depend.h"
 #include "core/order.h"
 #include "core/share.h"
 #include "core/timers.h"
@@ -203,7 +204,7 @@ void job_set_timer(struct state *s, struct job *j)
     case JOB_PENDING:
         if (j->not_before > s->now)
             at = j->not_before;
-        if (j->max_queue_us && (!at || j->queued_at + j->max_queue_us < at))
+        if (j->max_queue_us && !j->waits.n && (!at || j->queued_at + j->max_queue_us < at))
             at = j->queued_at + j->max_queue_us;
         break;
     case JOB_BINDING:
@@ -261,6 +262,8 @@ static void leave_waiting(struct state *s, struct job *j, enum job_state to)
 {
     if (j->state == JOB_PENDING)
         order_remove(s, j);
+    if (!is_waiting(to))
+        depend_drop(s, j);
     if (j->tenant_ix != IX_NONE && !is_waiting(to))
         s->tenants.v[j->tenant_ix].pending--;
 }
@@ -297,6 +300,7 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
         enter_pending(s, j, from);
     else if (job_state_is_terminal(to))
         enter_terminal(s, j);
+    depend_moved(s, j);
     job_set_timer(s, j);
     (void)job_note(s, j, from, step->event, fx);
     job_save(s, j, fx);

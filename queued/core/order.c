@@ -58,9 +58,13 @@ static struct bucket *bucket_of(struct state *s, const struct job *j)
 
 void order_add(struct state *s, struct job *j)
 {
-    struct bucket *b = bucket_of(s, j);
-    struct job *after = b->head;
+    struct bucket *b;
+    struct job *after;
 
+    if (j->waits.n)
+        return;
+    b = bucket_of(s, j);
+    after = b->head;
     if (!b->head || order_is_before(b->head->prev, j)) {
         DL_APPEND(b->head, j); /* the common case: the youngest */
     } else {
@@ -78,7 +82,8 @@ void order_remove(struct state *s, struct job *j)
 {
     struct bucket *b = j->bucket;
 
-    assert(b);
+    if (!b)
+        return;
     DL_DELETE(b->head, j);
     j->prev = j->next = NULL;
     j->bucket = NULL;

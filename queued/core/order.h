@@ -11,9 +11,10 @@
 #include "core/share.h"
 #include "core/state.h"
 
-/* Put a pending job into its bucket (made where missing), at the place of its age. */
+/* Put a pending job into its bucket (made where missing), at the place of its age; not yet one that
+ * waits for other jobs. */
 void order_add(struct state *s, struct job *j);
-/* Take it out; an empty bucket is dropped. */
+/* Take it out, if it is in one; an empty bucket is dropped. */
 void order_remove(struct state *s, struct job *j);
 /* The first job of every bucket that is awake and has one whose back-off is over, best first in
  * its tenant: what one cycle chooses from. Valid while nothing changes but by order_block(). */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/backfill.h"
+#include "core/depend.h"
 #include "core/expire.h"
 #include "core/facts.h"
 #include "core/intake.h"
@@ -92,6 +93,8 @@ void state_destroy(struct state *s)
         free(s->refused_hosts.v[i]);
     vec_fini(&s->refused_hosts);
     vec_fini(&s->lost_nodes);
+    vec_fini(&s->dependents);
+    vec_fini(&s->settled);
     cluster_fini(&s->cluster);
     tenants_fini(&s->tenants);
     free(s);
@@ -188,6 +191,7 @@ void state_tick(struct state *s, usec_t now, struct effects *fx)
     s->now = now;
     s->turn++;
     s->turn_evaluations = 0;
+    depend_settle(s, fx);
     for (;;) {
         j = timer_first(s);
         if (!j || j->timer_at > now || !effects_have_room(fx))
@@ -211,7 +215,7 @@ usec_t state_next_wake(const struct state *s, usec_t now)
     const struct job *j = timer_first(s);
     usec_t wake = s->next_sweep;
 
-    if (s->turn_evaluations >= TURN_EVALUATIONS_MAX) /* the cycle was cut short */
+    if (s->turn_evaluations >= TURN_EVALUATIONS_MAX /* the cycle was cut short */ || s->settled.n)
         return now;
     if (j && j->timer_at < wake)
         wake = j->timer_at;
@@ -244,6 +248,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     job_name_nodes(s, job);
     if (job->state == JOB_PENDING || job->state == JOB_HELD) {
         job->is_resumed = true;
+        depend_add(s, job);
         if (job->tenant_ix != IX_NONE)
             s->tenants.v[job->tenant_ix].pending++;
         if (job->state == JOB_PENDING)

@@ -100,6 +100,8 @@ struct state {
     uint32_t n_held_orphans;
     struct job_id last_before, first_id; /* first id given since the start, and the last before */
     VEC(struct ev_pod_answer *) refused_hosts; /* decided on when the turn's facts are in; owned */
+    VEC(struct job *) dependents;              /* that wait for other jobs */
+    VEC(struct job_id) settled;                /* started or ended: dependents are to be told */
     VEC(uint32_t) lost_nodes;                  /* with lost_at set and members */
     VEC(struct job *) timers;                  /* heap by timer_at: see timers.h */
     struct submit_key *keys;

@@ -82,6 +82,7 @@ static const struct rpc_rule spec_rules[] = {
     {"checkpoint_grace_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"preemptible", RULE_NUMBER, 0, 1, 1},
     {"hold", RULE_NUMBER, 0, 1, 1},
+    {"depends_on", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_DEPENDS_MAX},
 };
 
 static const struct rpc_rule filter_rules[] = {

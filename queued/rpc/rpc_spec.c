@@ -130,6 +130,7 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     if (m->has_preemptible)
         s->preemptible = m->preemptible ? SPEC_YES : SPEC_NO;
     s->is_held = m->hold;
+    s->depends_on = rpc_pairs_from(a, m->depends_on, m->n_depends_on);
     return s;
 }
 
@@ -284,5 +285,7 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_preemptible = s->preemptible != SPEC_UNSAID;
     m->preemptible = s->preemptible == SPEC_YES;
     m->has_hold = m->hold = s->is_held;
+    m->n_depends_on = s->depends_on.n;
+    m->depends_on = rpc_pairs_to(a, &s->depends_on);
     return m;
 }

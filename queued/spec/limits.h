@@ -32,6 +32,7 @@ enum {
     ROLE_TOLERATIONS_MAX = 16,
     ROLE_EXTENDED_MAX = 8,
     JOB_LABELS_MAX = 32,
+    JOB_DEPENDS_MAX = 16,
     JOB_RESTARTS_MAX = 1000000,
     POD_GPUS_MAX = 64,
     JOB_EXCLUDED_MAX = 8,  /* nodes remembered as having refused a bind */

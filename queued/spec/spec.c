@@ -106,11 +106,23 @@ struct spec *spec_copy(const struct spec *s)
     to->submit_key = copy_text(a, s->submit_key);
     to->priority_class = copy_text(a, s->priority_class);
     to->topology_required = copy_text(a, s->topology_required);
+    to->depends_on = copy_pairs(a, &s->depends_on);
     to->topology_preferred = copy_text(a, s->topology_preferred);
     to->roles = arena_alloc(a, s->n_roles * sizeof(*to->roles));
     for (uint32_t i = 0; i < s->n_roles; i++)
         copy_role(a, &to->roles[i], &s->roles[i]);
     return to;
+}
+
+enum spec_condition spec_condition(const char *word)
+{
+    static const char *const words[SPEC_CONDITIONS] = {"succeeded", "finished", "started",
+                                                       "failed"};
+    int c = SPEC_SUCCEEDED;
+
+    while (c < SPEC_CONDITIONS && strcmp(words[c], word) != 0)
+        c++;
+    return (enum spec_condition)c;
 }
 
 uint32_t spec_pods(const struct spec *s)
@@ -244,4 +256,8 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
     }
     if (s->is_held)
         feed_text(&f, "hold");
+    if (s->depends_on.n) {
+        feed_text(&f, "dependsOn");
+        feed_pairs(&f, &s->depends_on);
+    }
 }

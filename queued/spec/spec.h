@@ -85,6 +85,9 @@ struct spec_role {
     uint32_t n_tolerations;
 };
 
+/* What dependsOn may wait for. "started": it ran once; "failed": it ended, but not Succeeded. */
+enum spec_condition { SPEC_SUCCEEDED, SPEC_FINISHED, SPEC_STARTED, SPEC_FAILED, SPEC_CONDITIONS };
+
 enum spec_choice { SPEC_UNSAID, SPEC_YES, SPEC_NO };
 
 struct spec {
@@ -106,6 +109,7 @@ struct spec {
     uint32_t n_roles;
     uint32_t max_restarts;
     usec_t checkpoint_grace_us;   /* default 30 s */
+    struct spec_pairs depends_on; /* job (name or id) and condition */
     bool is_held;                 /* hold: begins Held */
     enum spec_choice preemptible; /* said after spec_check(); default: yes up to class normal */
 };
@@ -120,6 +124,9 @@ struct spec *spec_copy(const struct spec *s);
  * field ("spec.roles[0].resources.gpus: ..."). INVALID: the file must change. REFUSED: the
  * configuration forbids it (unknown tenant, class or level; above the limit). */
 int spec_check(struct spec *s, const struct settings *settings, struct err *err);
+
+/* Of the word; SPEC_CONDITIONS: it is none. */
+enum spec_condition spec_condition(const char *word);
 
 uint32_t spec_pods(const struct spec *s); /* pods in all */
 uint64_t spec_gpus(const struct spec *s); /* GPUs in all */

@@ -205,6 +205,28 @@ static int check_times(struct check *c)
     return 0;
 }
 
+static int check_depends(struct check *c)
+{
+    struct spec *s = c->spec;
+
+    if (s->depends_on.n > JOB_DEPENDS_MAX)
+        return bad(c, "spec.dependsOn", "more than 16");
+    for (uint32_t i = 0; i < s->depends_on.n; i++) {
+        struct spec_pair *p = &s->depends_on.v[i];
+
+        if (!p->key || !str_is_dns_label(p->key, JOB_NAME_MAX, false))
+            return bad(c, "spec.dependsOn", "job must be the name or the id of a job");
+        if (!p->value || !*p->value)
+            p->value = arena_strdup(&s->arena, "succeeded");
+        if (spec_condition(p->value) == SPEC_CONDITIONS)
+            return err_set(c->err, ERR_INVALID,
+                           "spec.dependsOn[%u].condition: '%.20s' is none; use succeeded, "
+                           "finished, started or failed",
+                           i, p->value);
+    }
+    return 0;
+}
+
 static int check_level(struct check *c, const char *path, const char *level,
                        uint32_t *ret_hierarchy, uint32_t *ret_level)
 {
@@ -487,7 +509,7 @@ int spec_check(struct spec *s, const struct settings *settings, struct err *err)
     struct check c = {.spec = s, .settings = settings, .err = err, .tenant = IX_NONE};
 
     if (check_metadata(&c) || check_tenant(&c) || check_class(&c) || check_times(&c) ||
-        check_roles(&c) || check_topology(&c))
+        check_depends(&c) || check_roles(&c) || check_topology(&c))
         return -1;
     return check_limits(&c);
 }

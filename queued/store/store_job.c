@@ -90,6 +90,17 @@ static void make_ended(job_record *r, const struct job *j, struct arena *a)
     r->member_failed = list_ended(j, MEMBER_FAILED, &r->n_member_failed, a);
 }
 
+static void make_waits(job_record *r, const struct job *j, struct arena *a)
+{
+    r->n_waits_for = r->n_waits_until = j->waits.n;
+    r->waits_for = arena_alloc(a, j->waits.n * sizeof(*r->waits_for));
+    r->waits_until = arena_alloc(a, j->waits.n * sizeof(*r->waits_until));
+    for (size_t i = 0; i < j->waits.n; i++) {
+        r->waits_for[i] = j->waits.v[i].on.v;
+        r->waits_until[i] = j->waits.v[i].condition;
+    }
+}
+
 static void make_times(job_record *r, const struct job *j)
 {
     PACK(r, submitted_at, j->submitted_at);
@@ -134,6 +145,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     make_roles(r, j, s->settings, a);
     make_members(r, j, &s->cluster, a);
     make_ended(r, j, a);
+    make_waits(r, j, a);
 }
 
 /* ---- from the record */
@@ -288,6 +300,21 @@ static int take_ended(struct job *j, const uint32_t *v, size_t n, enum member_ph
     return 0;
 }
 
+static int take_waits(struct job *j, const job_record *r, struct err *err)
+{
+    if (r->n_waits_for != r->n_waits_until || r->n_waits_for > JOB_DEPENDS_MAX)
+        return err_set(err, ERR_INVALID, "waits for %zu jobs until %zu", r->n_waits_for,
+                       r->n_waits_until);
+    if (r->n_waits_for && j->state != JOB_PENDING && j->state != JOB_HELD)
+        return err_set(err, ERR_INVALID, "is %s and waits for jobs", job_state_name(j->state));
+    for (size_t i = 0; i < r->n_waits_for; i++) {
+        if (r->waits_until[i] >= SPEC_CONDITIONS || r->waits_for[i] >= j->id.v)
+            return err_set(err, ERR_INVALID, "no such condition, or a job that came later");
+        *vec_push(&j->waits) = (struct dependency){{r->waits_for[i]}, (uint8_t)r->waits_until[i]};
+    }
+    return 0;
+}
+
 int store_decode_job(struct store_bytes key, struct store_bytes value, struct state *s,
                      struct job **ret, struct err *err)
 {
@@ -310,7 +337,7 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
     j->tenant_ix = settings_tenant(s->settings, j->tenant);
     take_times(j, r);
     if (take_state(j, r, err) < 0 || take_roles(j, r, s->settings, &pods, err) < 0 ||
-        take_members(j, r, pods, &s->cluster, err) < 0 ||
+        take_members(j, r, pods, &s->cluster, err) < 0 || take_waits(j, r, err) < 0 ||
         take_ended(j, r->member_succeeded, r->n_member_succeeded, MEMBER_SUCCEEDED, err) < 0 ||
         take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0)
         goto out;

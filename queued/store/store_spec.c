@@ -147,6 +147,7 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     r->has_preemptible = s->preemptible != SPEC_UNSAID;
     r->preemptible = s->preemptible == SPEC_YES;
     PACK(r, hold, s->is_held);
+    r->depends_on = make_pairs(&s->depends_on, &r->n_depends_on, a);
 }
 
 /* ---- from the record: everything is copied into the arena of the spec */
@@ -313,6 +314,7 @@ static struct spec *take_spec(const spec_record *r)
     if (r->has_preemptible)
         s->preemptible = r->preemptible ? SPEC_YES : SPEC_NO;
     s->is_held = r->hold;
+    take_pairs(&s->depends_on, r->depends_on, r->n_depends_on, a);
     return s;
 }
 

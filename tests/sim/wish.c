@@ -137,6 +137,20 @@ static void some_times(struct spec *s, struct rng *g)
     s->max_restarts = rng_below(g, 4);
 }
 
+/* On the newest job of a name. Held jobs of a kind wait more often, so that they end waiting. */
+static void some_dependency(struct spec *s, struct rng *g)
+{
+    static const char *const conditions[] = {"succeeded", "succeeded", "started",
+                                             "finished",  "failed",    "failed"};
+
+    if (!rng_one_in(g, s->is_held ? 2 : 6))
+        return;
+    s->depends_on.n = 1;
+    s->depends_on.v = arena_alloc(&s->arena, sizeof(*s->depends_on.v));
+    s->depends_on.v[0].key = "train";
+    s->depends_on.v[0].value = conditions[rng_below(g, ARRAY_LEN(conditions))];
+}
+
 struct spec *wish_spec(const struct settings *settings, uint64_t seed, const char *submit_key)
 {
     static const char *const tenants[] = {"alpha", "alpha/one", "alpha/one", "alpha/two",
@@ -152,6 +166,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     if (rng_one_in(&g, 3))
         s->priority_class = rng_one_in(&g, 10) ? "urgent" : "low";
     s->is_held = rng_one_in(&g, 40);
+    some_dependency(s, &g);
     some_times(s, &g);
     some_topology(s, &g);
     s->n_roles = rng_one_in(&g, 4) ? 1 + rng_below(&g, 3) : 1;

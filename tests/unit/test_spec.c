@@ -185,6 +185,28 @@ static void damaged_text(struct spec *s)
     s->submit_key = "\xff";
 }
 
+static void waits(struct spec *s, const char *job, const char *condition)
+{
+    s->depends_on.n = 1;
+    s->depends_on.v = arena_alloc(&s->arena, sizeof(*s->depends_on.v));
+    s->depends_on.v[0] = (struct spec_pair){job, condition};
+}
+
+static void waits_for_success(struct spec *s)
+{
+    waits(s, "other", "succeeded");
+}
+
+static void waits_for_failure(struct spec *s)
+{
+    waits(s, "other", "failed");
+}
+
+static void no_condition(struct spec *s)
+{
+    waits(s, "other", "done");
+}
+
 static void each_fault_is_refused_with_its_path(void **state)
 {
     static const struct {
@@ -204,6 +226,7 @@ static void each_fault_is_refused_with_its_path(void **state)
         {unknown_class, ERR_REFUSED, "spec.priorityClass"},
         {high_class, ERR_INVALID, "spec.priorityClass"},
         {unknown_level, ERR_REFUSED, "spec.topology.required"},
+        {no_condition, ERR_INVALID, "spec.dependsOn[0].condition"},
         {preferred_is_wider, ERR_INVALID, "spec.topology.preferred"},
         {other_hierarchy, ERR_INVALID, "spec.topology.preferred"},
         {above_the_limit, ERR_REFUSED, "ExceedsTenantLimit"},
@@ -352,6 +375,9 @@ static void every_change_changes_the_digest(void **state)
         said_preemptible,
         not_preemptible,
         held,
+        waits_for_success,
+        waits_for_failure,
+        no_condition,
     };
     enum { N = sizeof(changes) / sizeof(changes[0]) };
     uint64_t seen[N + 1];

@@ -90,6 +90,10 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_true(s->has_max_restarts && s->max_restarts == 0);
     assert_true(s->has_preemptible && !s->is_preemptible);
     assert_true(s->is_held);
+    assert_int_equal(s->n_depends_on, 2);
+    assert_string_equal(s->depends_on[0].key, "data-refresh");
+    assert_string_equal(s->depends_on[0].value, "succeeded");
+    assert_string_equal(s->depends_on[1].value, "failed");
     assert_string_equal(s->topology_required, "block");
     assert_string_equal(s->topology_preferred, "rack");
     assert_int_equal(s->n_labels, 2);
@@ -203,9 +207,9 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "preemption", "startAfter", "deadline", "dependsOn",         "rendezvous",
-        "completion", "array",      "elastic",  "cleanup",           "onPreemption",
-        "logs",       "disruption", "notify",   "utilizationPolicy",
+        "preemption", "startAfter", "deadline",          "rendezvous",   "completion",
+        "array",      "elastic",    "cleanup",           "onPreemption", "logs",
+        "disruption", "notify",     "utilizationPolicy",
     };
     static const char *const in_role[] = {
         "minReplicas", "spares",  "leader", "startAfter",      "template",

@@ -179,12 +179,15 @@ static void whether_a_job_is_preemptible_or_held_comes_back(void **state)
 
         want->preemptible = (enum spec_choice)choice;
         want->is_held = choice != SPEC_YES;
+        want->depends_on = want->labels;
         store_make_spec(&r, want, &a);
         store_pack(&out, STORE_SPECS, key, &r.base);
         assert_int_equal(store_decode_spec(key, (struct store_bytes){out.s, out.len}, &got, &err),
                          0);
         assert_int_equal(got->preemptible, choice);
         assert_int_equal(got->is_held, want->is_held);
+        assert_int_equal(got->depends_on.n, want->labels.n);
+        assert_string_equal(got->depends_on.v[0].key, want->labels.v[0].key);
         str_fini(&out);
         arena_fini(&a);
         spec_destroy(want);
