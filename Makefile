@@ -94,7 +94,7 @@ $(B)/queuectl: $(call objs,client/cli/*.c) $(B)/libclient.a $(B)/libproto.a $(B)
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(LIBS)
 
-$(B)/queuesim: $(call objs,client/sim/*.c) $(B)/libcore.a $(B)/libutil.a
+$(B)/queuesim: $(call objs,client/sim/*.c) $(B)/libshell.a $(B)/libcore.a $(B)/libutil.a
 	$(Q)$(LINK) $^ $(shell pkg-config --libs yaml-0.1) -lm
 
 # The installed library: client code with what it needs of util and the wire; only queued_* is visible.

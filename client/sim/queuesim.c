@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "replay.h"
 #include "util/mem.h"
 
@@ -18,6 +19,9 @@ static const char usage[] =
     "  --queue hol|skip|easy           what may pass a job that does not fit (hol)\n"
     "  --place bestfit|topo|spread     where it starts (bestfit)\n"
     "  --preempt none                  nothing is evicted\n"
+    "  --policy FILE                   decide as a queued with this configuration does, instead\n"
+    "  --estimate F                    jobs say 1 to F times their run time, at random (1)\n"
+    "  --seed N                        of that random number (1)\n"
     "  --depth N                       jobs looked at behind the first that does not fit; 0 all\n"
     "  --speed F                       divide submit times by F\n"
     "  --out FILE                      the schedule: job_id,start_s,end_s,wait_s,nodes\n"
@@ -43,8 +47,10 @@ static const struct word outputs[] = {{"table", 0}, {"json", 1}, {NULL, 0}};
 struct options {
     const char *paths[2];
     const char *out;
+    const char *site; /* configuration of a daemon; NULL: the plain policy */
     struct policy policy;
-    double speed;
+    bool is_plain_said;
+    double speed, estimate, seed;
     bool is_json;
 };
 
@@ -74,62 +80,83 @@ static double number(const char *option, const char *value, double least, double
     return v;
 }
 
+static void take_option(int c, struct options *o)
+{
+    o->is_plain_said |= strchr("OqpPd", c) != NULL;
+    switch (c) {
+    case 'j':
+        o->paths[0] = optarg;
+        break;
+    case 'c':
+        o->paths[1] = optarg;
+        break;
+    case 'O':
+        o->policy.order = (enum order_rule)choose(orders, "order", optarg);
+        break;
+    case 'q':
+        o->policy.queue = (enum queue_rule)choose(queues, "queue", optarg);
+        break;
+    case 'p':
+        o->policy.place = (enum place_rule)choose(places, "place", optarg);
+        break;
+    case 'P':
+        (void)choose(preempts, "preempt", optarg);
+        break;
+    case 'd':
+        o->policy.depth = (uint32_t)number("depth", optarg, 0, 1e9);
+        break;
+    case 's':
+        o->speed = number("speed", optarg, 1e-6, 1e6);
+        break;
+    case 'f':
+        o->out = optarg;
+        break;
+    case 'y':
+        o->site = optarg;
+        break;
+    case 'e':
+        o->estimate = number("estimate", optarg, 1, 1e3);
+        break;
+    case 'r':
+        o->seed = number("seed", optarg, 0, 1e15);
+        break;
+    case 'o':
+        o->is_json = choose(outputs, "output", optarg);
+        break;
+    case 'h':
+        (void)fputs(usage, stdout);
+        exit(0);
+    case 'V':
+        (void)puts("queuesim " QUEUED_VERSION);
+        exit(0);
+    default:
+        (void)fputs(usage, stderr);
+        exit(2);
+    }
+}
+
 static void read_options(int argc, char **argv, struct options *o)
 {
     static const struct option names[] = {
-        {"jobs", 1, NULL, 'j'},  {"cluster", 1, NULL, 'c'}, {"order", 1, NULL, 'O'},
-        {"queue", 1, NULL, 'q'}, {"place", 1, NULL, 'p'},   {"preempt", 1, NULL, 'P'},
-        {"depth", 1, NULL, 'd'}, {"speed", 1, NULL, 's'},   {"out", 1, NULL, 'f'},
-        {"help", 0, NULL, 'h'},  {"version", 0, NULL, 'V'}, {"output", 1, NULL, 'o'},
+        {"jobs", 1, NULL, 'j'},   {"cluster", 1, NULL, 'c'},  {"order", 1, NULL, 'O'},
+        {"queue", 1, NULL, 'q'},  {"place", 1, NULL, 'p'},    {"preempt", 1, NULL, 'P'},
+        {"depth", 1, NULL, 'd'},  {"speed", 1, NULL, 's'},    {"out", 1, NULL, 'f'},
+        {"help", 0, NULL, 'h'},   {"version", 0, NULL, 'V'},  {"output", 1, NULL, 'o'},
+        {"policy", 1, NULL, 'y'}, {"estimate", 1, NULL, 'e'}, {"seed", 1, NULL, 'r'},
         {NULL, 0, NULL, 0}};
     int c;
 
     for (c = getopt_long(argc, argv, "o:h", names, NULL); c != -1;
-         c = getopt_long(argc, argv, "o:h", names, NULL)) {
-        switch (c) {
-        case 'j':
-            o->paths[0] = optarg;
-            break;
-        case 'c':
-            o->paths[1] = optarg;
-            break;
-        case 'O':
-            o->policy.order = (enum order_rule)choose(orders, "order", optarg);
-            break;
-        case 'q':
-            o->policy.queue = (enum queue_rule)choose(queues, "queue", optarg);
-            break;
-        case 'p':
-            o->policy.place = (enum place_rule)choose(places, "place", optarg);
-            break;
-        case 'P':
-            (void)choose(preempts, "preempt", optarg);
-            break;
-        case 'd':
-            o->policy.depth = (uint32_t)number("depth", optarg, 0, 1e9);
-            break;
-        case 's':
-            o->speed = number("speed", optarg, 1e-6, 1e6);
-            break;
-        case 'f':
-            o->out = optarg;
-            break;
-        case 'o':
-            o->is_json = choose(outputs, "output", optarg);
-            break;
-        case 'h':
-            (void)fputs(usage, stdout);
-            exit(0);
-        case 'V':
-            (void)puts("queuesim " QUEUED_VERSION);
-            exit(0);
-        default:
-            (void)fputs(usage, stderr);
-            exit(2);
-        }
-    }
+         c = getopt_long(argc, argv, "o:h", names, NULL))
+        take_option(c, o);
     if (optind < argc || !o->paths[0] || !o->paths[1]) {
         (void)fputs(usage, stderr);
+        exit(2);
+    }
+    if (o->site && o->is_plain_said) {
+        (void)fputs("queuesim: --policy stands instead of --order, --queue, --place, --preempt and "
+                    "--depth; leave them out\n",
+                    stderr);
         exit(2);
     }
     if (o->policy.order == ORDER_FAIR && o->policy.queue == QUEUE_EASY) {
@@ -151,10 +178,36 @@ static int write_schedule(const struct trace *t, const char *path)
 
         if (j->is_started)
             (void)fprintf(f, "%s,%.6f,%.6f,%.6f,%s\n", j->id, (double)j->start / 1e6,
-                          (double)j->end / 1e6, (double)(j->start - j->submit) / 1e6, j->nodes);
+                          (double)j->end / 1e6, (double)j->wait / 1e6, j->nodes);
     }
     is_bad = ferror(f);
     return fclose(f) || is_bad ? -1 : 0;
+}
+
+static void print_shares(const struct shares *s, bool is_json)
+{
+    const char *between = "";
+
+    (void)printf(is_json ? " \"share_hours\": %.10g,\n \"largest_gang_gpu_s\": %.10g,\n"
+                         : "share_hours                    %.10g\n"
+                           "largest_gang_gpu_s             %.10g\n",
+                 s->seconds / 3600, s->largest_gang);
+    (void)printf(is_json ? " \"tenants\": [" : "\n%-24s %14s %14s %9s\n", "TENANT", "GPU-SECONDS",
+                 "MAX-MIN SHARE", "PERCENT");
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct tenant_share *t = &s->v[i];
+
+        if (!t->has_jobs)
+            continue;
+        (void)printf(is_json ? "%s\n  {\"tenant\": \"%s\", \"gpu_s\": %.0f, \"share_gpu_s\": %.0f}"
+                             : "%s%-24s %14.0f %14.0f",
+                     is_json ? between : "", t->name, t->had, t->share);
+        if (!is_json)
+            (void)printf(" %8.1f%%\n", t->share > 0 ? t->had / t->share * 100 : 100);
+        between = ",";
+    }
+    if (is_json)
+        (void)puts("\n ]\n}");
 }
 
 static void print(const struct totals *t, bool is_json)
@@ -189,21 +242,34 @@ static void print(const struct totals *t, bool is_json)
     for (size_t i = 0; i < n; i++)
         (void)printf(is_json ? "%s\"%s\": %.10g%s\n" : "%s%-30s %.10g%s\n",
                      is_json ? (i ? " " : "{\n ") : "", rows[i].name, rows[i].value,
-                     is_json ? (i + 1 < n ? "," : "\n}") : "");
+                     is_json ? "," : "");
+    print_shares(&t->shares, is_json);
+}
+
+static int load(const struct options *o, struct trace *trace, struct config **ret, struct err *err)
+{
+    if (trace_load(trace, o->paths, o->speed, err) || (o->site && config_load(ret, o->site, err)))
+        return -1;
+    trace_estimate(trace, o->estimate, (uint64_t)o->seed);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
     struct options o = {
-        .speed = 1, .policy = {.order = ORDER_FIFO, .queue = QUEUE_HOL, .place = PLACE_BESTFIT}};
+        .speed = 1,
+        .estimate = 1,
+        .seed = 1,
+        .policy = {.order = ORDER_FIFO, .queue = QUEUE_HOL, .place = PLACE_BESTFIT}};
     struct trace trace = {0};
-    struct totals totals;
+    struct totals totals = {0};
+    struct config *config = NULL;
     struct err err = {0};
     int code = 0;
 
     read_options(argc, argv, &o);
-    if (trace_load(&trace, o.paths, o.speed, &err) ||
-        replay_run(&trace, &o.policy, &totals, &err)) {
+    if (load(&o, &trace, &config, &err) ||
+        replay_run(&trace, &o.policy, config ? &config->settings : NULL, &totals, &err)) {
         (void)fprintf(stderr, "queuesim: %s\n", err.text);
         code = 1;
     } else {
@@ -213,6 +279,8 @@ int main(int argc, char **argv)
             code = 1;
         }
     }
+    shares_fini(&totals.shares);
+    config_destroy(config);
     trace_fini(&trace);
     return code;
 }

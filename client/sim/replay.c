@@ -1,36 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay.c - the loop over virtual time around struct state.
  *
- * Nodes, racks and blocks go in under numbers, so that the order of names in the core is the order
- * of the file.
+ * The part of the cluster is played here: pods run at once and for as long as the trace says, and
+ * what the core stops is gone at once.
  */
 #include "replay.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/state.h"
+#include "site.h"
 #include "util/mem.h"
 #include "util/str.h"
 
 #define BASE (1000000 * USEC_PER_SEC) /* 0 has a meaning of its own in the core */
+/* Nothing runs and nothing comes: what waits has so long to start by time alone. */
+#define IDLE_MAX_US (INT64_C(30) * 86400 * USEC_PER_SEC)
 
 struct replay {
     struct trace *trace;
-    struct settings settings;
-    const char *models[MODELS_MAX];
+    struct site site;
     struct state *state;
     const struct policy *policy;
-    struct plain *plain;
+    struct plain *plain; /* NULL: the daemon's own policy */
     struct effects fx;
+    VEC(struct job_id) stopped;   /* by the core, not yet gone */
     usec_t now;                   /* of the trace */
     size_t next;                  /* job to be submitted */
     size_t oldest;                /* that may still wait */
     VEC(struct trace_job *) ends; /* heap */
     VEC(struct trace_job *) by_key;
     uint64_t free_gpus;
+    size_t n_waiting;
+    usec_t moved_at; /* something ran */
     struct totals *totals;
 };
 
@@ -68,6 +74,27 @@ static struct trace_job *ends_pop(struct replay *r)
     return top;
 }
 
+static void ends_remove(struct replay *r, struct trace_job *j)
+{
+    size_t i = 0;
+
+    while (r->ends.v[i] != j)
+        i++;
+    j->end = INT64_MIN;
+    for (; i; i = (i - 1) / 2)
+        r->ends.v[i] = r->ends.v[(i - 1) / 2];
+    r->ends.v[0] = j;
+    (void)ends_pop(r);
+}
+
+static void take_effects(struct replay *r)
+{
+    for (size_t i = 0; i < r->fx.list.n; i++)
+        if (r->fx.list.v[i].kind == EFFECT_GANG_STOP)
+            *vec_push(&r->stopped) = r->fx.list.v[i].job;
+    effects_clear(&r->fx);
+}
+
 static bool apply(struct replay *r, struct event *ev)
 {
     bool is_admitted;
@@ -77,138 +104,33 @@ static bool apply(struct replay *r, struct event *ev)
     if (is_admitted)
         state_apply(r->state, ev, &r->fx);
     event_fini(ev);
-    effects_clear(&r->fx);
+    take_effects(r);
     r->state->turn++;
     return is_admitted;
 }
 
 /* ---- the site */
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int set_tenants(struct replay *r, struct err *err)
-{
-    struct settings *s = &r->settings;
-    size_t n = r->trace->jobs.n;
-    char **names = xmalloc(n * sizeof(*names));
-
-    for (size_t i = 0; i < n; i++)
-        names[i] = r->trace->jobs.v[i].tenant;
-    qsort(names, n, sizeof(*names), compare_names);
-    s->tenants = xcalloc(TENANTS_MAX, sizeof(*s->tenants));
-    for (size_t i = 0; i < n; i++) {
-        struct tenant_setting *t = &s->tenants[s->n_tenants];
-
-        if (i && strcmp(names[i], names[i - 1]) == 0)
-            continue;
-        if (s->n_tenants == TENANTS_MAX || strlen(names[i]) > TENANT_PATH_MAX || !*names[i]) {
-            (void)err_set(err, ERR_INVALID, "tenant '%.80s': at most %d tenants, names of 1 to %d",
-                          names[i], TENANTS_MAX, TENANT_PATH_MAX);
-            free(names);
-            return -1;
-        }
-        *t = (struct tenant_setting){.parent = IX_NONE, .weight = 1, .max_pending = UINT32_MAX};
-        memcpy(t->path, names[i], strlen(names[i]) + 1);
-        for (uint32_t m = 0; m < MODELS_MAX; m++)
-            t->quota.gpus[m] = t->limit.gpus[m] = -1;
-        t->n_namespaces = 1;
-        memcpy(t->namespaces[0], "sim", sizeof("sim"));
-        s->n_tenants++;
-    }
-    free(names);
-    return 0;
-}
-
-static uint32_t model_of(const struct replay *r, const char *name, size_t len)
-{
-    for (uint32_t m = 0; m < r->settings.n_models; m++)
-        if (strlen(r->models[m]) == len && memcmp(r->models[m], name, len) == 0)
-            return m;
-    return IX_NONE;
-}
-
-static int set_models(struct replay *r, struct err *err)
-{
-    struct settings *s = &r->settings;
-
-    s->n_models = 0;
-    for (size_t i = 0; i < r->trace->nodes.n; i++) {
-        const char *name = r->trace->nodes.v[i].model;
-        struct model_setting *m = &s->models[s->n_models];
-
-        if (model_of(r, name, strlen(name)) != IX_NONE)
-            continue;
-        if (s->n_models == MODELS_MAX)
-            return err_set(err, ERR_INVALID, "gpu_model: more than %d models", MODELS_MAX);
-        *m = (struct model_setting){.n_products = 1};
-        (void)snprintf(m->name, sizeof(m->name), "m%u", (unsigned)s->n_models);
-        (void)snprintf(m->products[0], sizeof(m->products[0]), "m%u", (unsigned)s->n_models);
-        r->models[s->n_models++] = name;
-    }
-    return 0;
-}
-
-static void set_label(struct node_fact *f, const char *key, const char *form, uint32_t value)
-{
-    char text[16];
-
-    (void)snprintf(text, sizeof(text), form, (unsigned)value);
-    f->labels[f->n_labels++] = (struct node_label){xstrdup(key), xstrdup(text)};
-}
-
-static void set_amount(struct resource_amount *a, const char *name, int64_t amount)
-{
-    a->amount = amount;
-    (void)snprintf(a->name, sizeof(a->name), "%s", name);
-}
-
-static void add_node(struct replay *r, uint32_t ix)
-{
-    const struct trace_node *n = &r->trace->nodes.v[ix];
-    struct node_fact *f = xcalloc(1, sizeof(*f));
-    struct event ev = {.kind = EV_NODE_SEEN, .u.node = f};
-
-    (void)snprintf(f->name, sizeof(f->name), "%06u", (unsigned)ix);
-    (void)snprintf(f->uid, sizeof(f->uid), "%06u", (unsigned)ix);
-    f->allocatable = xcalloc(4, sizeof(*f->allocatable));
-    f->n_allocatable = 4;
-    set_amount(&f->allocatable[0], "cpu", 1000000);
-    set_amount(&f->allocatable[1], "memory", INT64_C(1) << 40);
-    set_amount(&f->allocatable[2], "pods", 1000);
-    set_amount(&f->allocatable[3], "nvidia.com/gpu", n->gpus);
-    f->capacity = xcalloc(1, sizeof(*f->capacity));
-    f->n_capacity = 1;
-    set_amount(&f->capacity[0], "nvidia.com/gpu", n->gpus);
-    f->labels = xcalloc(3, sizeof(*f->labels));
-    set_label(f, "gang.queued/block", "%06u", n->block_ix);
-    set_label(f, "gang.queued/rack", "%06u", n->rack_ix);
-    set_label(f, "nvidia.com/gpu.product", "m%u", model_of(r, n->model, strlen(n->model)));
-    f->is_ready = true;
-    (void)apply(r, &ev);
-}
-
-static int open_site(struct replay *r, struct err *err)
+static int open_site(struct replay *r, const struct settings *given, struct err *err)
 {
     struct event up = {.kind = EV_CLUSTER, .u.cluster.is_up = true};
     struct event synced = {.kind = EV_SYNCED, .u.cluster_uid = "simulated"};
 
-    settings_defaults(&r->settings);
-    r->settings.n_hierarchies = 1; /* block and rack: a trace knows no zones */
-    r->settings.hierarchies[0].n_levels = 2;
-    memmove(&r->settings.hierarchies[0].levels[0], &r->settings.hierarchies[0].levels[1],
-            2 * sizeof(r->settings.hierarchies[0].levels[0]));
-    if (set_tenants(r, err) || set_models(r, err))
+    if (site_init(&r->site, r->trace, given, err))
         return -1;
-    r->state = state_create(&r->settings);
-    r->plain = plain_create(r->state, r->policy);
-    for (size_t i = 0; i < r->trace->nodes.n; i++)
-        add_node(r, (uint32_t)i);
+    r->state = state_create(&r->site.settings);
+    if (!given)
+        r->plain = plain_create(r->state, r->policy);
+    for (size_t i = 0; i < r->trace->nodes.n; i++) {
+        struct event ev = {.kind = EV_NODE_SEEN,
+                           .u.node = site_node(&r->site, r->trace, (uint32_t)i)};
+
+        (void)apply(r, &ev);
+    }
     (void)apply(r, &up);
     (void)apply(r, &synced);
     r->free_gpus = r->trace->gpus;
+    shares_init(&r->totals->shares, &r->site.settings, r->trace->gpus);
     return 0;
 }
 
@@ -222,13 +144,13 @@ static uint32_t list_models(const struct replay *r, const struct trace_job *j,
 
     for (const char *at = j->models; *at && n < ROLE_MODELS_MAX;) {
         size_t len = strcspn(at, "|");
-        uint32_t m = model_of(r, at, len);
+        uint32_t m = site_model(&r->site, at, len);
 
         if (m != IX_NONE)
             ret[n++] = m;
         at += len + (at[len] == '|');
     }
-    for (uint32_t m = 0; !*j->models && m < r->settings.n_models; m++)
+    for (uint32_t m = 0; !*j->models && m < r->site.settings.n_models; m++)
         ret[n++] = m;
     return n;
 }
@@ -245,7 +167,7 @@ static bool may_ever_fit(const struct replay *r, const struct trace_job *j)
         for (size_t k = 0; k < r->trace->nodes.n; k++) {
             const struct trace_node *node = &r->trace->nodes.v[k];
 
-            if (model_of(r, node->model, strlen(node->model)) == models[i])
+            if (site_model(&r->site, node->model, strlen(node->model)) == models[i])
                 slots += node->gpus / j->gpus;
         }
         if (slots >= j->pods)
@@ -262,10 +184,12 @@ static struct spec *spec_of(const struct replay *r, const struct trace_job *j)
 
     s->name = arena_strdup(&s->arena, "job");
     s->tenant = arena_strdup(&s->arena, j->tenant);
-    s->ns = "sim";
+    s->ns = settings_namespace(&r->site.settings, settings_tenant(&r->site.settings, j->tenant));
+    s->preemptible = SPEC_YES;
+    s->start_timeout_us = s->checkpoint_grace_us = 0; /* pods start and stop at once */
     s->priority_class = "normal";
     s->priority = j->priority;
-    s->max_runtime_us = j->duration;
+    s->max_runtime_us = j->said;
     s->roles = arena_alloc(&s->arena, sizeof(*s->roles));
     s->n_roles = 1;
     s->roles[0] = (struct spec_role){
@@ -273,14 +197,38 @@ static struct spec *spec_of(const struct replay *r, const struct trace_job *j)
     s->roles[0].gpu_models.v = arena_alloc(&s->arena, (n + 1) * sizeof(char *));
     s->roles[0].gpu_models.n = n;
     for (uint32_t i = 0; i < n; i++)
-        s->roles[0].gpu_models.v[i] = arena_strdup(&s->arena, r->settings.models[models[i]].name);
+        s->roles[0].gpu_models.v[i] =
+            arena_strdup(&s->arena, r->site.settings.models[models[i]].name);
     return s;
+}
+
+static struct tenant_share *share_of(struct replay *r, const struct trace_job *j)
+{
+    return &r->totals->shares.v[settings_tenant(&r->site.settings, j->tenant)];
+}
+
+static uint64_t gpus_of(const struct trace_job *j)
+{
+    return (uint64_t)j->pods * j->gpus;
+}
+
+static void count_waiting(struct replay *r, struct trace_job *j)
+{
+    struct tenant_share *share = share_of(r, j);
+
+    j->queued_at = r->now;
+    share->has_jobs = true;
+    share->waits += gpus_of(j);
+    r->totals->shares.largest_gang =
+        fmax(r->totals->shares.largest_gang, (double)gpus_of(j) * (double)j->duration / 1e6);
+    r->n_waiting++;
 }
 
 static int submit(struct replay *r, struct trace_job *j, struct err *err)
 {
     struct event ev = {.kind = EV_JOB_SUBMIT};
     uint64_t number = r->next;
+    struct job *job;
 
     if (!may_ever_fit(r, j)) {
         r->totals->dropped++;
@@ -289,10 +237,14 @@ static int submit(struct replay *r, struct trace_job *j, struct err *err)
     ev.u.submit.spec = spec_of(r, j);
     memcpy(ev.u.submit.ref.request_id, &number, sizeof(number));
     if (!apply(r, &ev))
-        return err_set(err, ERR_INVALID, "job %s: the core refuses it", j->id);
-    j->key = r->state->by_id.v[r->state->by_id.n - 1]->id.v;
-    plain_add(r->plain, r->state->by_id.v[r->state->by_id.n - 1]);
+        return err_set(err, ERR_INVALID, "job %s: the core refuses it: above its tenant's limit?",
+                       j->id);
+    job = r->state->by_id.v[r->state->by_id.n - 1];
+    j->key = job->id.v;
+    if (r->plain)
+        plain_add(r->plain, job);
     *vec_push(&r->by_key) = j;
+    count_waiting(r, j);
     return 0;
 }
 
@@ -373,34 +325,62 @@ static struct trace_job *job_of(const struct replay *r, struct job_id id)
     return r->by_key.v[from];
 }
 
-static void decide(struct replay *r)
+/* One decision, and the processor time of it. */
+static bool next_decision(struct replay *r, struct event *ev)
 {
     struct timespec a, b;
-    struct event ev;
-    bool found = true;
+    bool found;
 
-    while (found) {
-        struct trace_job *j;
-
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    do {
         r->state->turn_evaluations = 0;
-        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
-        found = plain_next(r->plain, BASE + r->now, &ev);
-        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
-        r->totals->seconds += (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
-        if (!found)
-            break;
+        found = r->plain ? plain_next(r->plain, BASE + r->now, ev)
+                         : cycle_next(r->state, BASE + r->now, ev);
+    } while (!found && !r->plain && r->state->turn_evaluations >= TURN_EVALUATIONS_MAX);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    r->totals->seconds += (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+    return found;
+}
+
+static void start(struct replay *r, struct trace_job *j)
+{
+    struct tenant_share *share = share_of(r, j);
+
+    j->is_started = true;
+    j->start = r->now;
+    j->end = r->now + j->duration;
+    j->wait += r->now - j->queued_at;
+    r->free_gpus -= gpus_of(j);
+    r->n_waiting--;
+    share->waits -= gpus_of(j);
+    share->used += gpus_of(j);
+    write_nodes(r, j);
+    tell(r, j, POD_RUNNING);
+    ends_push(r, j);
+}
+
+static void decide(struct replay *r)
+{
+    struct event ev;
+
+    while (next_decision(r, &ev)) {
+        struct trace_job *j = NULL;
+
         r->totals->decisions++;
-        j = job_of(r, ev.u.placed.job);
-        plain_remove(r->plain, state_job(r->state, ev.u.placed.job));
+        if (ev.kind == EV_GANG_PLACED)
+            j = job_of(r, ev.u.placed.job);
+        if (j && r->plain)
+            plain_remove(r->plain, state_job(r->state, ev.u.placed.job));
         (void)apply(r, &ev);
-        j->is_started = true;
-        j->start = r->now;
-        j->end = r->now + j->duration;
-        r->free_gpus -= (uint64_t)j->pods * j->gpus;
-        write_nodes(r, j);
-        tell(r, j, POD_RUNNING);
-        ends_push(r, j);
+        if (j)
+            start(r, j);
     }
+}
+
+static void free_gpus(struct replay *r, const struct trace_job *j)
+{
+    r->free_gpus += gpus_of(j);
+    share_of(r, j)->used -= gpus_of(j);
 }
 
 static void end_job(struct replay *r)
@@ -408,7 +388,46 @@ static void end_job(struct replay *r)
     struct trace_job *j = ends_pop(r);
 
     tell(r, j, POD_SUCCEEDED);
-    r->free_gpus += (uint64_t)j->pods * j->gpus;
+    free_gpus(r, j);
+}
+
+/* What the core has stopped is gone; a job that then waits again was evicted. */
+static void stop(struct replay *r, struct job_id id)
+{
+    struct trace_job *t = job_of(r, id);
+    const struct job *j = state_job(r->state, id);
+    uint32_t n = j ? j->n_members : 0, attempt = j ? j->attempt : 0;
+    bool was_active = j && job_state_is_active(j->state);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct ev_pod_gone *gone = xcalloc(1, sizeof(*gone));
+        struct event ev = {.kind = EV_POD_GONE, .u.pod_gone = gone};
+        char name[POD_NAME_TEXT];
+
+        j = state_job(r->state, id);
+        if (!j || j->n_members != n || j->attempt != attempt) {
+            event_fini(&ev);
+            break;
+        }
+        (void)snprintf(gone->ns, sizeof(gone->ns), "%s", j->ns);
+        (void)snprintf(gone->name, sizeof(gone->name), "%s", job_pod_name(name, j, &j->members[i]));
+        (void)snprintf(gone->uid, sizeof(gone->uid), "%s", j->members[i].uid);
+        gone->job = id;
+        gone->attempt = attempt;
+        gone->member = IX_NONE;
+        (void)apply(r, &ev);
+    }
+    j = state_job(r->state, id);
+    if (!was_active || !j || j->state != JOB_PENDING)
+        return;
+    ends_remove(r, t);
+    free_gpus(r, t);
+    t->is_started = false;
+    free(t->nodes);
+    t->nodes = NULL;
+    r->totals->evictions++;
+    r->oldest = 0;
+    count_waiting(r, t);
 }
 
 /* Time passes with what runs and waits now. */
@@ -416,40 +435,64 @@ static void pass(struct replay *r, usec_t to)
 {
     usec_t last = r->trace->jobs.v[r->trace->jobs.n - 1].submit;
     double used = (double)(r->trace->gpus - r->free_gpus), dt = (double)(to - r->now) / 1e6;
-    const struct job *first = plain_first(r->plain);
+    const struct job *first = r->plain ? plain_first(r->plain) : NULL;
     struct trace_job *head = NULL;
 
     if (r->now < last)
         r->totals->alloc += used * (double)((to < last ? to : last) - r->now) / 1e6;
     while (r->oldest < r->by_key.n && r->by_key.v[r->oldest]->is_started)
         r->oldest++;
-    if (r->policy->order != ORDER_FAIR && first)
+    if (first && r->policy->order != ORDER_FAIR)
         head = job_of(r, first->id);
     else if (r->oldest < r->by_key.n)
         head = r->by_key.v[r->oldest];
     if (head) {
         r->totals->queued += dt;
-        r->totals->fragmented += r->free_gpus >= (uint64_t)head->pods * head->gpus ? dt : 0;
+        r->totals->fragmented += r->free_gpus >= gpus_of(head) ? dt : 0;
     }
+    shares_pass(&r->totals->shares, dt);
     r->now = to;
+}
+
+/* When something happens next; INT64_MAX: nothing any more. */
+static usec_t next_instant(const struct replay *r)
+{
+    usec_t at = INT64_MAX, wake;
+
+    if (r->next < r->trace->jobs.n)
+        at = r->trace->jobs.v[r->next].submit;
+    if (r->ends.n && r->ends.v[0]->end < at)
+        at = r->ends.v[0]->end;
+    if (r->plain || !r->n_waiting || (at == INT64_MAX && r->now - r->moved_at > IDLE_MAX_US))
+        return at;
+    wake = state_next_wake(r->state, BASE + r->now) - BASE;
+    wake = wake <= r->now ? r->now + 1 : wake;
+    return wake < at ? wake : at;
 }
 
 static int run(struct replay *r, struct err *err)
 {
     struct trace *t = r->trace;
+    usec_t at;
 
-    while (r->next < t->jobs.n || r->ends.n) {
-        usec_t at = r->next < t->jobs.n ? t->jobs.v[r->next].submit : INT64_MAX;
-
-        if (r->ends.n && r->ends.v[0]->end < at)
-            at = r->ends.v[0]->end;
+    for (at = next_instant(r); at != INT64_MAX; at = next_instant(r)) {
         pass(r, at);
         while (r->ends.n && r->ends.v[0]->end == at)
             end_job(r);
+        if (!r->plain) {
+            state_tick(r->state, BASE + at, &r->fx);
+            take_effects(r);
+        }
         for (; r->next < t->jobs.n && t->jobs.v[r->next].submit == at; r->next++)
             if (submit(r, &t->jobs.v[r->next], err))
                 return -1;
         decide(r);
+        while (r->stopped.n) {
+            while (r->stopped.n)
+                stop(r, r->stopped.v[--r->stopped.n]);
+            decide(r);
+        }
+        r->moved_at = r->ends.n ? at : r->moved_at;
     }
     for (size_t i = 0; i < r->by_key.n; i++)
         if (!r->by_key.v[i]->is_started)
@@ -457,21 +500,23 @@ static int run(struct replay *r, struct err *err)
     return 0;
 }
 
-int replay_run(struct trace *t, const struct policy *policy, struct totals *ret, struct err *err)
+int replay_run(struct trace *t, const struct policy *plain, const struct settings *site,
+               struct totals *ret, struct err *err)
 {
-    struct replay r = {.trace = t, .policy = policy, .totals = ret};
+    struct replay r = {.trace = t, .policy = plain, .totals = ret};
     int rc;
 
     *ret = (struct totals){0};
     r.now = t->jobs.v[0].submit;
-    rc = open_site(&r, err) || run(&r, err) ? -1 : 0;
+    rc = open_site(&r, site, err) || run(&r, err) ? -1 : 0;
     if (!rc)
         totals_count(t, ret);
     effects_fini(&r.fx);
     plain_destroy(r.plain);
     state_destroy(r.state);
-    free(r.settings.tenants);
+    site_fini(&r.site);
     vec_fini(&r.ends);
     vec_fini(&r.by_key);
+    vec_fini(&r.stopped);
     return rc;
 }

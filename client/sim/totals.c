@@ -45,7 +45,7 @@ void totals_count(const struct trace *t, struct totals *ret)
         if (!j->is_started)
             continue;
         jct[n] = (double)(j->end - j->submit) / 1e6;
-        wait[n++] = (double)(j->start - j->submit) / 1e6;
+        wait[n++] = (double)j->wait / 1e6;
         work += (double)j->duration / 1e6 * j->pods * j->gpus;
         first = j->submit < first ? j->submit : first;
         last_submit = j->submit > last_submit ? j->submit : last_submit;

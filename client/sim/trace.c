@@ -121,7 +121,7 @@ static int add_job(struct trace *trace, struct table *t, double speed)
         return -1;
     j.priority = (int32_t)priority;
     j.submit = to_usec(submit / speed);
-    j.duration = to_usec(duration);
+    j.duration = j.said = to_usec(duration);
     j.id = xstrdup(t->cells[JOB_ID]);
     j.tenant = xstrdup(t->cells[JOB_TENANT]);
     j.models = xstrdup(t->cells[JOB_MODEL]);
@@ -198,6 +198,27 @@ int trace_load(struct trace *t, const char *const paths[2], double speed, struct
                        paths[t->jobs.n ? 1 : 0]);
     qsort(t->jobs.v, t->jobs.n, sizeof(t->jobs.v[0]), by_submission);
     return 0;
+}
+
+/* Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014: the mixer. */
+static double uniform(uint64_t *seed)
+{
+    uint64_t z;
+
+    *seed += UINT64_C(0x9e3779b97f4a7c15);
+    z = *seed;
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ z >> 31) >> 11) / (double)(UINT64_C(1) << 53);
+}
+
+void trace_estimate(struct trace *t, double most, uint64_t seed)
+{
+    for (size_t i = 0; i < t->jobs.n; i++) {
+        struct trace_job *j = &t->jobs.v[i];
+
+        j->said = llround((double)j->duration * (1 + (most - 1) * uniform(&seed)));
+    }
 }
 
 void trace_fini(struct trace *t)

@@ -19,12 +19,12 @@
 struct trace_job {
     char *id, *tenant, *models; /* models: "" any, "A|B" either */
     int32_t priority;
-    usec_t submit, duration;
+    usec_t submit, duration, said; /* said: run time that it gives */
     uint32_t pods, gpus, line;
     uint64_t key; /* id in the core; 0: it can never be placed */
     bool is_started;
-    usec_t start, end;
-    char *nodes; /* "n1:8 n2:4" */
+    usec_t start, end, queued_at, wait; /* wait: in all; start: the last one */
+    char *nodes;                        /* "n1:8 n2:4" */
 };
 
 struct trace_node {
@@ -40,6 +40,8 @@ struct trace {
 
 /* speed: submit times are divided by it. */
 int trace_load(struct trace *t, const char *const paths[2], double speed, struct err *err);
+/* Let every job say up to `most` times its run time, at random; never less, as it is ended then. */
+void trace_estimate(struct trace *t, double most, uint64_t seed);
 void trace_fini(struct trace *t);
 
 #endif

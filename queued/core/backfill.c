@@ -269,14 +269,16 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
     }
 }
 
-/* Earliest in order, after `last`, of the blocked ones that a slot may serve. */
+/* Earliest in order, after `last`, of the blocked ones that a slot may serve. One that is awake may
+ * start in this very cycle, when its turn comes. */
 static struct job *next_heir(const struct state *s, uint32_t slot, const struct job *last)
 {
     struct job *best = NULL;
 
     for (struct bucket *k = s->buckets; k; k = k->hh.next)
-        if (k->is_blocked && k->key.tenant_ix != IX_NONE && is_of_slot(k->key.demand, slot) &&
-            (!last || order_is_before(last, k->head)) && (!best || order_is_before(k->head, best)))
+        if (k->key.tenant_ix != IX_NONE && !order_is_awake(s, k) &&
+            is_of_slot(k->key.demand, slot) && (!last || order_is_before(last, k->head)) &&
+            (!best || order_is_before(k->head, best)))
             best = k->head;
     return best;
 }

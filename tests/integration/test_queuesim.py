@@ -35,7 +35,7 @@ def simulate(jobs, cluster, *options):
     return json.loads(p.stdout), {r["job_id"]: r for r in csv.DictReader(text.splitlines())}, text
 
 
-class Small(unittest.TestCase):
+class Folder(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.cluster = self.write("cluster.csv", CLUSTER)
@@ -53,6 +53,8 @@ class Small(unittest.TestCase):
         _, rows, _ = simulate(self.write("jobs.csv", jobs), self.cluster, *options)
         return {j: float(r["start_s"]) for j, r in rows.items()}
 
+
+class Small(Folder):
     def test_nothing_passes_the_head_of_the_line(self):
         self.assertEqual(self.starts("--queue", "hol"), {"a": 0, "b": 100, "c": 150, "d": 150})
 
@@ -94,6 +96,60 @@ class Small(unittest.TestCase):
         path = self.write("jobs.csv", HEAD + "a,t,0,0,1,1,0.5,\n")
         with self.assertRaisesRegex(AssertionError, r"jobs\.csv:2: gpus_per_pod: '0\.5'"):
             simulate(path, self.cluster)
+
+
+POLICY = """\
+levels:
+- {name: fabric, levels: [{name: block, labels: [gang.queued/block]}, {name: rack, labels: [gang.queued/rack]}]}
+models: {G: [G]}
+tenants:
+- {name: t, quota: {G: 16}, namespaces: [t]}
+- {name: u, quota: {G: 0}, namespaces: [u]}
+- {name: v, namespaces: [v]}
+- {name: w, namespaces: [w], limit: {G: 8}}
+"""
+
+
+class Policy(Folder):
+    """The daemon's own decisions, by its own configuration."""
+
+    def starts(self, *options, jobs=JOBS, policy=POLICY):
+        path = self.write("queued.yaml", policy)
+        return super().starts("--policy", path, *options, jobs=jobs)
+
+    def test_the_tenant_inside_its_quota_goes_first_and_no_limit_is_passed(self):
+        jobs = HEAD + ("a,u,0,0,100,4,8,\nb,u,0,1,50,1,8,\nc,u,0,1,50,1,8,\n"
+                       "d,w,0,3,50,1,8,\ne,w,0,3,50,1,8,\nf,t,0,4,50,2,8,\n")
+        self.assertEqual(self.starts(jobs=jobs), dict(a=0, b=100, c=150, d=100, e=150, f=100))
+
+    def test_a_job_is_reserved_for_by_what_others_say_they_run(self):
+        jobs = JOBS.replace("d,u,5", "d,u,0")
+        self.assertEqual(self.starts(jobs=jobs), {"a": 0, "b": 100, "c": 2, "d": 150})
+        starts = {self.starts("--estimate", "2", "--seed", str(s), jobs=jobs)["c"] for s in range(8)}
+        self.assertEqual(starts, {2, 150}, "what is said to end too late does not pass")
+
+    def test_every_tenant_is_shown_beside_its_max_min_share(self):
+        jobs = HEAD + "w,w,0,0,500,1,4,\n" + "".join(
+            f"{t}{i},{t},0,0,100,1,8,\n" for t in "tuv" for i in range(3))
+        policy = self.write("queued.yaml", POLICY.replace(", quota: {G: 16}", ""))
+        figures, _, _ = simulate(self.write("jobs.csv", jobs), self.cluster, "--policy", policy)
+        self.assertAlmostEqual(figures["share_hours"] * 3600, 200, places=4)
+        self.assertEqual([(t["tenant"], t["gpu_s"], t["share_gpu_s"]) for t in figures["tenants"]],
+                         [("t", 1600, 1867), ("u", 1600, 1867), ("v", 1600, 1867), ("w", 800, 800)])
+
+    def test_room_kept_for_the_oldest_does_not_change_the_order_of_tenants(self):
+        jobs = HEAD + "w,w,0,0,500,1,4,\n" + "".join(
+            f"{t}{i},{t},0,0,100,1,8,\n" for t in "tuv" for i in range(3))
+        starts = self.starts(jobs=jobs, policy=POLICY.replace(", quota: {G: 16}", ""))
+        self.assertEqual([starts[t + "1"] for t in "tuv"], [100, 100, 100])
+
+    def test_what_the_policy_does_not_know_is_named(self):
+        for old, new, said in (("name: u", "name: x", "tenant 'u' has jobs; add it to the policy"),
+                               ("{G: [G]}", "{H: [H]}", "queued.yaml:")):
+            with self.assertRaisesRegex(AssertionError, said):
+                self.starts(policy=POLICY.replace(old, new))
+        with self.assertRaisesRegex(AssertionError, "--policy stands instead of --order"):
+            self.starts("--order", "sjf")
 
 
 def skip_without_traces(test):
