@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
+#include "util/hash.h"
 
 #include "core/demand.h"
 #include "core/node.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
+#include "util/hash.h"
 
 #include "spec/limits.h"
 #include "core/resource.h"

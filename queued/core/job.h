@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
+#include "util/hash.h"
 
 #include "core/demand.h"
 #include "spec/ids.h"

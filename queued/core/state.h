@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
+#include "util/hash.h"
 
 #include "core/cluster.h"
 #include "core/effect.h"

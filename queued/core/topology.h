@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
+#include "util/hash.h"
 
 #include "spec/limits.h"
 #include "spec/settings.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
+#include "util/hash.h"
 #include <utlist.h>
 
 #include "kube/kube_node.h"

@@ -7,7 +7,7 @@
 #ifndef QUEUED_KUBE_KUBE_TASK_H
 #define QUEUED_KUBE_KUBE_TASK_H
 
-#include <uthash.h>
+#include "util/hash.h"
 
 #include "kube/kube_api.h"
 #include "kube/kube_gang.h"
