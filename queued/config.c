@@ -194,6 +194,41 @@ static int read_weight(const struct yaml_at *at, void *out, struct err *err)
     return yaml_fail(at, err, "'%s' is not a decimal from 0 to 1 such as 0.8 or 0.125", text);
 }
 
+/* A duration, or 0. */
+static int read_half_life(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *text;
+
+    if (yaml_string(at, &text, err))
+        return -1;
+    if (strcmp(text, "0") != 0)
+        return config_read_duration(at, out, err);
+    *(usec_t *)out = 0;
+    return 0;
+}
+
+static int read_scope(const struct yaml_at *at, void *out, struct err *err)
+{
+    return read_word(at, "tenant", "cluster", out, err);
+}
+
+static const struct yaml_field fair_share_fields[] = {
+    {.key = "halfLife",
+     .read = read_half_life,
+     .offset = offsetof(struct config, settings.half_life_us)},
+    {.key = "priorityScope",
+     .read = read_scope,
+     .offset = offsetof(struct config, settings.is_priority_first)},
+    {.key = "users", .refusal = NOT_YET},
+};
+
+static int read_fair_share(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, fair_share_fields, ARRAY_LEN(fair_share_fields), r->c, err);
+}
+
 static const struct yaml_field weight_fields[] = {
     {.key = "topology",
      .read = read_weight,
@@ -244,7 +279,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "tenants", .read = keep_tenants},
     {.key = "users", .read = keep_users},
     {.key = "weights", .read = read_weights},
-    {.key = "fairShare", .refusal = NOT_YET},
+    {.key = "fairShare", .read = read_fair_share},
     {.key = "pools", .refusal = NOT_YET},
 };
 
@@ -334,6 +369,7 @@ static const struct config_section own_sections[] = {
     {"kubernetes", kubernetes_fields, ARRAY_LEN(kubernetes_fields)},
     {"preemption", preemption_fields, ARRAY_LEN(preemption_fields)},
     {"weights", weight_fields, ARRAY_LEN(weight_fields)},
+    {"fairShare", fair_share_fields, ARRAY_LEN(fair_share_fields)},
     {"insecureLoopback", loopback_fields, ARRAY_LEN(loopback_fields)},
     {"users[]", user_fields, ARRAY_LEN(user_fields)},
     {NULL, NULL, 0},

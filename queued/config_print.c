@@ -172,6 +172,15 @@ static void add_users(struct str *b, const struct config *c)
     }
 }
 
+static void add_fair_share(struct str *b, const struct settings *s)
+{
+    if (s->half_life_us)
+        add_duration(b, "}\nfairShare: {halfLife", s->half_life_us);
+    else
+        str_add(b, "}\nfairShare: {halfLife: 0");
+    str_addf(b, ", priorityScope: %s}\n", s->is_priority_first ? "cluster" : "tenant");
+}
+
 void config_print(const struct config *c, FILE *out)
 {
     struct str b = {0};
@@ -191,7 +200,8 @@ void config_print(const struct config *c, FILE *out)
     str_addf(&b, "}\nweights: {topology: %u.%03u, packing: %u.%03u",
              c->settings.weight_topology / 1000, c->settings.weight_topology % 1000,
              c->settings.weight_packing / 1000, c->settings.weight_packing % 1000);
-    str_addf(&b, "}\nallowSimulation: %s\ninsecureLoopback: {",
+    add_fair_share(&b, &c->settings);
+    str_addf(&b, "allowSimulation: %s\ninsecureLoopback: {",
              c->settings.allow_simulation ? "true" : "false");
     if (*c->insecure_loopback_user) {
         str_add(&b, "user: ");

@@ -24,9 +24,11 @@ struct tenant {
     uint64_t own[MODELS_MAX];                          /* of them, for its own jobs */
     struct share_past past[MODELS_MAX];                /* stored */
     uint64_t usage[MODELS_MAX], own_usage[MODELS_MAX]; /* as of usage_at: subtree, own jobs */
-    uint64_t saved_turn;                               /* its record is written with this turn */
-    uint32_t pending, active; /* jobs of its own: waiting or held, holding nodes */
-    uint64_t released_gen;    /* a charge was given back here or below, or a limit changed */
+    usec_t stopped_at;                     /* no gang of it or below starts; 0: it is open */
+    char stopped_why[REASON_TEXT_MAX + 1]; /* "by alice: why" */
+    uint64_t saved_turn;                   /* its record is written with this turn */
+    uint32_t pending, active;              /* jobs of its own: waiting or held, holding nodes */
+    uint64_t released_gen; /* a charge was given back here or below, or a limit changed */
 };
 
 struct tenants {

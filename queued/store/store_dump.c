@@ -226,6 +226,25 @@ static void dump_key(struct str *b, struct store_bytes key, const ProtobufCMessa
     add_nonzero(b, "drop_at", r->drop_at);
 }
 
+static void dump_tenant(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
+{
+    const Queued__Record__TenantRecord *r = (const Queued__Record__TenantRecord *)m;
+
+    (void)key;
+    add_nonzero(b, "stopped_at", r->stopped_at);
+    add_text(b, "stopped_why", r->stopped_why);
+    add_name(b, "past");
+    str_add(b, "[");
+    for (size_t i = 0; i < r->n_past; i++) {
+        str_add(b, i ? ",{" : "{");
+        add_text(b, "model", r->past[i]->model);
+        add_int(b, "gpus_milli", (int64_t)(r->past[i]->value * 125 >> 29)); /* * 1000 / 2^32 */
+        add_int(b, "stamp", r->past[i]->stamp);
+        str_add(b, "}");
+    }
+    str_add(b, "]");
+}
+
 static void dump_answer(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
 {
     const Queued__Record__AnswerRecord *r = (const Queued__Record__AnswerRecord *)m;
@@ -307,6 +326,7 @@ static const struct dump_row {
     [STORE_KEYS] = {&queued__record__key_record__descriptor, dump_key, 0},
     [STORE_ANSWERS] = {&queued__record__answer_record__descriptor, dump_answer, 0},
     [STORE_NOTES] = {&queued__record__note_record__descriptor, dump_note, 8},
+    [STORE_TENANTS] = {&queued__record__tenant_record__descriptor, dump_tenant, 1},
     [STORE_ATTEMPTS] = {&queued__record__attempt_record__descriptor, dump_attempt, 8},
 };
 
@@ -326,6 +346,7 @@ static void add_key(struct str *b, enum store_table t, struct store_bytes key)
         break;
     case STORE_META:
     case STORE_KEYS:
+    case STORE_TENANTS:
         memcpy(text, key.p, key.len < STORE_KEY_BYTES ? key.len : STORE_KEY_BYTES);
         add_text(b, "key", text);
         return;

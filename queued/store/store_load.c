@@ -128,6 +128,17 @@ static bool load_job(void *arg, struct store_bytes key, struct store_bytes value
     return true;
 }
 
+/* After the jobs, whose charges it does not contain: they go on from what it says. */
+static bool load_tenant(void *arg, struct store_bytes key, struct store_bytes value)
+{
+    struct loader *l = arg;
+    struct err err;
+
+    if (store_decode_tenant(key, value, &l->s->tenants, &err) < 0)
+        set_aside(l, STORE_TENANTS, key, &err);
+    return true;
+}
+
 /* ---- keys, answers, notes */
 
 /* When to drop a key whose job is not there: its own word, else a while after the last submission
@@ -223,11 +234,9 @@ static int walk_all(struct loader *l, struct err *err)
         enum store_table table;
         bool (*fn)(void *arg, struct store_bytes key, struct store_bytes value);
     } steps[] = {
-        {STORE_JOBS, load_job},
-        {STORE_KEYS, load_key},
-        {STORE_ANSWERS, find_newest_answer},
-        {STORE_ANSWERS, load_answer},
-        {STORE_NOTES, look_at_note},
+        {STORE_JOBS, load_job},       {STORE_TENANTS, load_tenant},
+        {STORE_KEYS, load_key},       {STORE_ANSWERS, find_newest_answer},
+        {STORE_ANSWERS, load_answer}, {STORE_NOTES, look_at_note},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {

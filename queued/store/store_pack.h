@@ -35,6 +35,8 @@ int store_take_text(char *dst, size_t size, const char *src, const char *what, s
 
 void store_make_job(Queued__Record__JobRecord *r, const struct job *j, const struct state *s,
                     struct arena *a);
+void store_make_tenant(Queued__Record__TenantRecord *r, const struct settings *settings,
+                       const struct tenant *t, struct arena *a);
 void store_make_spec(Queued__Record__SpecRecord *r, const struct spec *spec, struct arena *a);
 
 #endif

@@ -18,6 +18,7 @@ static const char *const table_names[STORE_TABLES] = {
     [STORE_SPECS] = "specs",       [STORE_KEYS] = "keys",
     [STORE_ANSWERS] = "answers",   [STORE_NOTES] = "notes",
     [STORE_ATTEMPTS] = "attempts", [STORE_QUARANTINE] = "quarantine",
+    [STORE_TENANTS] = "tenants",
 };
 
 const char *store_table_name(enum store_table t)

@@ -14,6 +14,7 @@
  *   answers     be64 time, be32 uid, request id    AnswerRecord
  *   notes       be64 sequence number               NoteRecord
  *   attempts    be64 job id, be32 attempt          AttemptRecord
+ *   tenants     path                               TenantRecord
  *   quarantine  table "/" its key                  the damaged value, untouched
  */
 #ifndef QUEUED_STORE_STORE_RECORD_H
@@ -36,6 +37,7 @@ enum store_table {
     STORE_NOTES = 5,
     STORE_ATTEMPTS = 6,
     STORE_QUARANTINE = 7,
+    STORE_TENANTS = 8,
     STORE_TABLES,
 };
 
@@ -108,6 +110,9 @@ int store_decode_spec(struct store_bytes key, struct store_bytes value, struct s
                       struct err *err);
 int store_decode_key(struct store_bytes key, struct store_bytes value, struct store_submit_key *ret,
                      struct err *err);
+/* Into the tenant of that path; one that is not configured is left in the store as it is. */
+int store_decode_tenant(struct store_bytes key, struct store_bytes value, struct tenants *t,
+                        struct err *err);
 /* ret->text is for the caller to free. */
 int store_decode_answer(struct store_bytes key, struct store_bytes value, struct answer *ret,
                         struct err *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_turn.c - from the SAVE and DROP effects of a turn to records in a sink.
+/* store_turn.c - from the SAVE and DROP effects of a turn to records in a sink, with the tenants
+ * that it charged.
  *
  * Jobs come first and in order of their ids, each once, whatever the order of the effects;
  * the meta record comes last, so that a reader of any store sees numbers that cover the rest.
@@ -66,6 +67,21 @@ static void put_jobs(struct writer *w, const struct effects *fx)
         if (i == 0 || ids.v[i].v != ids.v[i - 1].v)
             put_job(w, ids.v[i]);
     vec_fini(&ids);
+}
+
+/* Those whose past or stop changed in this turn. */
+static void put_tenants(struct writer *w)
+{
+    for (uint32_t i = 0; i < w->s->settings->n_tenants; i++) {
+        Queued__Record__TenantRecord r = QUEUED__RECORD__TENANT_RECORD__INIT;
+        struct store_key key;
+
+        if (w->s->tenants.v[i].saved_turn != w->s->turn)
+            continue;
+        store_make_tenant(&r, w->s->settings, &w->s->tenants.v[i], &w->scratch);
+        store_key_text(&key, w->s->settings->tenants[i].path);
+        put(w, STORE_TENANTS, &key, &r.base);
+    }
 }
 
 static void put_spec(struct writer *w, struct job_id id, const struct spec *spec)
@@ -262,6 +278,7 @@ uint32_t store_records_put(const struct state *s, const struct effects *fx,
     struct writer w = {.s = s, .sink = sink};
 
     put_jobs(&w, fx);
+    put_tenants(&w);
     for (size_t i = 0; i < fx->list.n; i++)
         put_other(&w, &fx->list.v[i]);
     put_meta(&w);

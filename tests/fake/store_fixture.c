@@ -320,6 +320,7 @@ void store_fixture_run(struct store_fixture *f, uint32_t n)
 {
     struct spec *spec = store_fixture_full_spec();
     struct job *j = base_job(f, n, spec);
+    struct tenant *t;
 
     j->state = JOB_STOPPING;
     j->outcome = JOB_FAILED;
@@ -335,4 +336,8 @@ void store_fixture_run(struct store_fixture *f, uint32_t n)
     add_members(f, j);
     save_attempt(f, j);
     save_all(f, j, spec, n);
+    t = &f->state->tenants.v[j->tenant_ix];
+    t->past[j->models[0]].value = UINT64_C(0x380000001); /* 3.5 GPUs and a bit */
+    t->stopped_at = j->submitted_at;
+    (void)str_copy(t->stopped_why, sizeof(t->stopped_why), "by root: moving house");
 }

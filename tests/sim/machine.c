@@ -164,8 +164,26 @@ static void shut(struct sim *s, bool is_crash)
     client_crash(&s->client);
 }
 
+static void keep_past(struct sim *s, int which)
+{
+    for (uint32_t i = 0; i < SIM_TENANTS; i++)
+        memcpy(s->past[which][i], s->state->tenants.v[i].past, sizeof(s->past[which][i]));
+}
+
+/* What tenants used is as it was stored last: by the last turn that ended, or by the one that was
+ * broken off. */
+static void check_past(struct sim *s)
+{
+    for (uint32_t i = 0; i < SIM_TENANTS && !s->failed; i++)
+        if (memcmp(s->state->tenants.v[i].past, s->past[0][i], sizeof(s->past[0][i])) != 0 &&
+            memcmp(s->state->tenants.v[i].past, s->past[1][i], sizeof(s->past[1][i])) != 0)
+            s->failed = err_set(&s->err, ERR_INTERNAL, "past use of %s was lost or doubled",
+                                s->settings.tenants[i].path);
+}
+
 void sim_crash(struct sim *s, enum fault_kind kind)
 {
+    keep_past(s, 1);
     if (s->is_verbose)
         printf("%lld crash %s\n", (long long)s->now, fault_name(kind));
     s->faults.count[kind]++;
@@ -173,6 +191,8 @@ void sim_crash(struct sim *s, enum fault_kind kind)
     shut(s, true);
     fake_store_crash(s->store);
     boot(s);
+    check_past(s);
+    keep_past(s, 0);
 }
 
 void sim_init(struct sim *s, uint64_t seed)
@@ -285,6 +305,7 @@ int sim_turn(struct sim *s)
         sim_crash(s, s->is_broken_off || s->was_synced ? crash : FAULT_CRASH_AT_START);
         return s->failed;
     }
+    keep_past(s, 0);
     rc = check_turn(s);
     s->was_synced |= s->state->is_synced;
     return rc;

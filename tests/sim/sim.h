@@ -25,6 +25,8 @@ enum { FSM_ROWS_MAX = 64, SIM_INBOX_MAX = 512 };
 
 enum { SIM_NODES_MAX = 256 };
 
+enum { SIM_TENANTS = 6 }; /* of wish.c */
+
 struct sim {
     uint64_t seed;
     bool is_verbose;
@@ -52,6 +54,7 @@ struct sim {
     int fail_commit;         /* 0 no, 1 before it is stored, 2 after */
 
     int64_t ours[SIM_NODES_MAX]; /* GPUs that our gangs held on a node after the last turn */
+    struct share_past past[2][SIM_TENANTS][MODELS_MAX]; /* stored last, and before a crash */
     uint64_t n_turns, n_starts, n_effects, n_jobs_ended;
     uint64_t rows[FSM_ROWS_MAX]; /* transitions seen, by row of the table */
     uint64_t hash;               /* of every effect and every stored byte: the decision log */

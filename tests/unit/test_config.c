@@ -67,6 +67,7 @@ static const char full[] =
     "nodeLostTimeout: 90s\n"
     "preemption: {graceCap: 20m}\n"
     "weights: {topology: 0.75, packing: 1}\n"
+    "fairShare: {halfLife: 12h, priorityScope: cluster}\n"
     "allowSimulation: true\n"
     "users: [{name: alice, tenants: [vision, foundation/pretrain], role: tenant-admin}, {name: "
     "bob, role: viewer}]\n";
@@ -117,6 +118,8 @@ static void all_keys_arrive(void **state)
     assert_int_equal(s->grace_cap_us, 20 * MINUTE_US);
     assert_int_equal(s->weight_topology, 750);
     assert_int_equal(s->weight_packing, 1000);
+    assert_int_equal(s->half_life_us, 12 * 60 * MINUTE_US);
+    assert_true(s->is_priority_first);
     assert_true(s->allow_simulation);
     u = config_user(c, "alice");
     assert_non_null(u);
@@ -195,7 +198,10 @@ static const struct {
     {"weights: {packing: .5}\n", "weights.packing: '.5' is not a decimal from 0 to 1"},
     {"weights: {packing: 0.1234}\n", "weights.packing: '0.1234' is not a decimal"},
     {"weights: {tenantLoad: 0.1}\n", "weights.tenantLoad: is not acted on"},
-    {"fairShare: {}\n", "fairShare: is not acted on"},
+    {"fairShare: {users: true}\n", "fairShare.users: is not acted on"},
+    {"fairShare: {halfLife: 0s}\n", "must be at least 1s"},
+    {"fairShare: {priorityScope: all}\n",
+     ":1:28: fairShare.priorityScope: \"all\" is not known here; use tenant or cluster"},
     {"pools: []\n", "pools: is not acted on"},
     {"preemption: {minRuntime: 10m}\n", "preemption.minRuntime: is not acted on"},
     {"kubernetes: {namespaces: [a]}\n", "kubernetes.namespaces: is not acted on"},
