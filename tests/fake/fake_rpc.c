@@ -128,7 +128,8 @@ void fake_rpc_fini(struct fake_rpc *f)
     state_destroy(f->state);
     fake_store_destroy(f->store);
     site_settings_fini(&f->settings);
-    (void)unlink(lock); /* left behind by design */
+    (void)unlink(lock);                      /* left behind by design */
+    (void)unlink(f->ipc + strlen("ipc://")); /* and so is the socket: the next daemon replaces it */
     (void)rmdir(f->dir);
     free(lock);
 }
