@@ -295,7 +295,8 @@ void backfill_begin(struct state *s, usec_t now)
         if (r->job.v == 0)
             continue;
         if (j && j->state == JOB_PENDING && j->tenant_ix != IX_NONE && models_of(s, j, m, models)) {
-            if (!rebuild(s, r)) /* its hosts are gone, or taken by one that goes first */
+            /* its hosts are gone, or taken by one that goes first; or ends have come early */
+            if (now - r->planned_at >= REPLAN_US || !rebuild(s, r))
                 backfill_blocked(s, j, now);
             if (r->job.v)
                 continue;

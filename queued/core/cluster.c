@@ -86,7 +86,7 @@ static void count_in(struct cluster *c, struct node *n)
 static void wake_for(struct cluster *c, const struct node *n)
 {
     c->freed_gen[n->model]++;
-    c->freed_any++;
+    c->freed_log[c->freed_any++ % FREED_LOG] = n->ix;
 }
 
 static struct node *node_create(struct cluster *c, const char *name)

@@ -25,6 +25,8 @@ struct counted_pod {
     UT_hash_handle hh;
 };
 
+enum { FREED_LOG = 256 };
+
 struct cluster {
     const struct settings *settings;
     struct resource_names names;
@@ -39,6 +41,7 @@ struct cluster {
     uint64_t freed_gen[MODELS_MAX + 1]; /* something became free on a node of this model
                                            ([MODELS_MAX]: on one without) */
     uint64_t freed_any;                 /* the same, of any node */
+    uint32_t freed_log[FREED_LOG];      /* [freed_any - 1]: the last node_ix of these, round */
     uint64_t
         taken_any;     /* something was taken: a greedy choice of several roles may turn out well */
     uint64_t fact_gen; /* a node was told of, or went: forks are over */

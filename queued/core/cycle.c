@@ -22,6 +22,7 @@ struct choices {
     uint32_t n[JOB_ROLES_MAX];
     uint8_t v[JOB_ROLES_MAX][MODELS_MAX];
     uint32_t at[JOB_ROLES_MAX]; /* odometer */
+    bool is_short;              /* some model has no room for its role */
 };
 
 /* Has the cluster as it is now room for the role alone on this model, by free GPUs? */
@@ -32,28 +33,30 @@ static bool may_hold(const struct cluster *c, const struct demand_role *role, ui
     return histogram_slots(h, (uint32_t)role->each.amount[RES_GPUS]) >= role->replicas;
 }
 
-static uint32_t role_choices(const struct cluster *c, const struct demand_role *role,
-                             uint8_t ret[MODELS_MAX])
+static void role_choices(const struct cluster *c, const struct demand_role *role, uint32_t r,
+                         struct choices *ret)
 {
-    uint32_t n = 0;
+    uint32_t n = role->n_models ? role->n_models : c->settings->n_models;
 
-    if (role->each.amount[RES_GPUS] == 0)
-        ret[n++] = MODELS_MAX;
-    else if (role->n_models == 0)
-        for (uint32_t m = 0; m < c->settings->n_models; m++)
-            if (may_hold(c, role, m))
-                ret[n++] = (uint8_t)m;
-    for (uint32_t i = 0; i < role->n_models; i++)
-        if (role->models[i] < MODELS_MAX && may_hold(c, role, role->models[i]))
-            ret[n++] = role->models[i];
-    return n;
+    if (role->each.amount[RES_GPUS] == 0) {
+        ret->v[r][ret->n[r]++] = MODELS_MAX;
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t m = role->n_models ? role->models[i] : i;
+
+        if (m < MODELS_MAX && may_hold(c, role, m))
+            ret->v[r][ret->n[r]++] = (uint8_t)m;
+        else
+            ret->is_short |= m < MODELS_MAX && c->model_gpus[m] > 0;
+    }
 }
 
 static void list_choices(const struct cluster *on, const struct demand *d, struct choices *c)
 {
     *c = (struct choices){0};
     for (uint32_t r = 0; r < d->n_roles; r++)
-        c->n[r] = role_choices(on, &d->roles[r], c->v[r]);
+        role_choices(on, &d->roles[r], r, c);
 }
 
 /* Models of the present combination; false when some role has none. */
@@ -133,13 +136,15 @@ static bool place_beside(const struct state *s, struct job *j, struct place_wish
     wish->n_beside = backfill_beside(s, j, backfill_end(j, s->now), &wish->beside);
     if (place_somewhere(&s->cluster, j, wish, ret))
         return true;
-    if (wish->n_beside == 0)
-        return false;
-    wish->n_beside = 0;
-    if (place_somewhere(&s->cluster, j, wish, ret)) {
-        free(ret->members);
-        j->bucket->is_held_back = true;
+    if (wish->n_beside) {
+        wish->n_beside = 0;
+        if (place_somewhere(&s->cluster, j, wish, ret)) {
+            free(ret->members);
+            j->bucket->is_held_back = true;
+            return false;
+        }
     }
+    j->bucket->is_short = true;
     return false;
 }
 
@@ -160,16 +165,21 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
 
     s->n_evaluations++;
     s->turn_evaluations++;
-    j->bucket->is_held_back = false;
     refresh_shares(s, j->demand);
     list_choices(room ? room->on : &s->cluster, j->demand, &c);
+    j->bucket->is_limited = j->bucket->is_held_back = false;
+    j->bucket->is_short = c.is_short;
     do {
         uint8_t models[JOB_ROLES_MAX];
         struct place_wish wish = {
             .demand = j->demand, .models = models, .rule = room ? room->rule : PLACE_SCORE};
 
-        if (!combination(&c, j->demand, models) || !cycle_admits(s, j, models))
+        if (!combination(&c, j->demand, models))
             continue;
+        if (!cycle_admits(s, j, models)) {
+            j->bucket->is_limited = true;
+            continue;
+        }
         if (room ? !place_in(room, j, &wish, &r) : !place_beside(s, j, &wish, &r))
             continue;
         *ev = (struct event){.kind = EV_GANG_PLACED, .at = s->now};
@@ -197,41 +207,44 @@ static bool next_refused_host(struct state *s, usec_t now, struct event *ev)
 /* Place the gang, or else the shortest one of its bucket; neither: the bucket sleeps. */
 static bool try_bucket(struct state *s, struct job *j, struct event *ev)
 {
+    struct bucket *b = j->bucket;
     struct job *shortest;
 
-    if (cycle_try(s, j, NULL, ev))
+    if (order_has_no_room(s, j->demand)) { /* another tenant's gang has found out */
+        s->turn_evaluations++;
+        b->is_limited = b->is_held_back = false;
+        b->is_short = true;
+    } else if (cycle_try(s, j, NULL, ev)) {
         return true;
-    shortest = j->bucket->is_held_back ? backfill_shortest(j, s->now) : NULL;
+    }
+    shortest = b->is_held_back ? backfill_shortest(j, s->now) : NULL;
     if (shortest && shortest != j && cycle_try(s, shortest, NULL, ev))
         return true;
     backfill_blocked(s, j, s->now);
-    order_block(s, j->bucket);
+    order_block(s, b);
     return false;
 }
 
 /* One pass over the buckets that are awake. */
-static bool scan_once(struct state *s, usec_t now, struct event *ev)
+static bool pass_once(struct state *s, usec_t now, struct event *ev)
 {
-    struct order_scan scan;
     bool placed = false;
 
-    order_scan_init(&scan, s, now);
+    s->pass_gen = backfill_gen(s);
     while (!placed && s->turn_evaluations < TURN_EVALUATIONS_MAX) {
-        struct job *j = order_scan_next(&scan);
+        struct job *j = order_next(s, now);
 
         s->is_quiet = !j;
         if (!j)
             break;
         placed = try_bucket(s, j, ev);
     }
-    order_scan_fini(&scan);
     return placed;
 }
 
 bool cycle_next(struct state *s, usec_t now, struct event *ev)
 {
     bool placed;
-    uint64_t gen;
 
     if (next_refused_host(s, now, ev))
         return true;
@@ -240,9 +253,8 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
     s->now = now;
     share_refresh(&s->tenants, now);
     backfill_begin(s, now);
-    do { /* a reservation that moved wakes those behind it */
-        gen = backfill_gen(s);
-        placed = scan_once(s, now, ev);
-    } while (!placed && gen != backfill_gen(s) && s->turn_evaluations < TURN_EVALUATIONS_MAX);
+    do /* a reservation that moved wakes those behind it */
+        placed = pass_once(s, now, ev);
+    while (!placed && s->pass_gen != backfill_gen(s) && s->turn_evaluations < TURN_EVALUATIONS_MAX);
     return placed;
 }

@@ -47,6 +47,10 @@ struct demand {
     uint32_t preferred;     /* position; IX_NONE: any */
     bool has_unknown_level; /* a level that left the configuration: InvalidLevel, waits */
 
+    /* order_has_no_room(): of these generations */
+    bool has_no_room;
+    uint64_t no_room_shape, no_room_freed;
+
     /* explain_hardware() of this shape_gen */
     bool is_hardware_known, has_hardware;
     uint64_t hardware_gen;

@@ -399,8 +399,8 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             (void)job_move(s, j, &late, fx);
             return;
         }
-        s->is_quiet = false; /* its back-off is over */
-        j->bucket->is_blocked &= !j->bucket->is_held_back;
+        if (j->bucket)
+            order_wake(s, j->bucket); /* its back-off is over */
         job_set_timer(s, j);
         return;
     case JOB_BINDING:

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order.c - buckets of equal pending gangs and the choice of the next one.
  *
- * One pass over the buckets lists the candidates, which are sorted by tenant; for each choice one
- * pass from the leaves of the tenant tree to its root compares children (parents come before
- * children in the settings).
+ * Each tenant has its buckets in order of their heads, and the next choice goes on behind those
+ * that sleep; one pass from the leaves of the tenant tree to its root compares children (parents
+ * come before children in the settings).
  */
 #include "core/order.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +55,65 @@ static struct bucket *bucket_of(struct state *s, const struct job *j)
     return b;
 }
 
+/* First position in the queue whose head does not go before j. */
+static size_t place_of(const struct order_queue *q, const struct job *j)
+{
+    size_t lo = 0, hi = q->entries.n;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (order_is_before(q->entries.v[mid].bucket->head, j))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static struct order_queue *queue_of(const struct state *s, const struct bucket *b)
+{
+    return b->key.tenant_ix == IX_NONE ? NULL : &s->queues.v[b->key.tenant_ix];
+}
+
+/* Before its head changes. */
+static void unqueue(struct state *s, struct bucket *b)
+{
+    struct order_queue *q = queue_of(s, b);
+    size_t at = q && b->head ? place_of(q, b->head) : 0;
+
+    if (!q || !b->head)
+        return;
+    vec_remove(&q->entries, at);
+    q->at -= at < q->at;
+    q->n_greedy -= b->key.demand->n_roles > 1;
+}
+
+static void enqueue(struct state *s, struct bucket *b)
+{
+    struct order_queue *q = queue_of(s, b);
+    size_t at = q && b->head ? place_of(q, b->head) : 0;
+
+    if (!q || !b->head)
+        return;
+    (void)vec_push(&q->entries);
+    memmove(&q->entries.v[at + 1], &q->entries.v[at],
+            (q->entries.n - 1 - at) * sizeof(q->entries.v[0]));
+    q->entries.v[at] = (struct order_entry){b, b->key.demand};
+    q->n_greedy += b->key.demand->n_roles > 1;
+    order_wake(s, b);
+}
+
+void order_wake(struct state *s, struct bucket *b)
+{
+    struct order_queue *q = queue_of(s, b);
+
+    b->is_blocked &= !b->is_held_back; /* a shorter run may fit before the reservation */
+    s->is_quiet = false;
+    if (q)
+        q->at = 0;
+}
+
 void order_add(struct state *s, struct job *j)
 {
     struct bucket *b;
@@ -65,28 +123,34 @@ void order_add(struct state *s, struct job *j)
         return;
     b = bucket_of(s, j);
     after = b->head;
-    if (!b->head || order_is_before(b->head->prev, j)) {
-        DL_APPEND(b->head, j); /* the common case: the youngest */
-    } else {
-        while (order_is_before(after, j))
-            after = after->next;
-        DL_PREPEND_ELEM(b->head, after, j);
-    }
-    b->n++;
-    b->is_blocked &= !b->is_held_back; /* a shorter run may fit before the reservation */
     j->bucket = b;
-    s->is_quiet = false;
+    b->n++;
+    if (b->head && order_is_before(b->head->prev, j)) {
+        DL_APPEND(b->head, j); /* the common case: the youngest */
+        order_wake(s, b);
+        return;
+    }
+    unqueue(s, b);
+    while (after && order_is_before(after, j))
+        after = after->next;
+    DL_PREPEND_ELEM(b->head, after, j);
+    enqueue(s, b);
 }
 
 void order_remove(struct state *s, struct job *j)
 {
     struct bucket *b = j->bucket;
+    bool is_head = b && b->head == j;
 
     if (!b)
         return;
+    if (is_head)
+        unqueue(s, b);
     DL_DELETE(b->head, j);
     j->prev = j->next = NULL;
     j->bucket = NULL;
+    if (is_head)
+        enqueue(s, b);
     if (--b->n == 0) {
         HASH_DELETE(hh, s->buckets, b);
         free(b->verdict);
@@ -122,25 +186,73 @@ static uint64_t freed_sum(const struct state *s, const struct demand *d)
     return sum;
 }
 
+/* Could what has become free on this node be what the only role waited for? */
+static bool may_help(const struct cluster *c, const struct demand *d, uint32_t node_ix)
+{
+    const struct demand_role *role = &d->roles[0];
+    uint32_t gpus = (uint32_t)role->each.amount[RES_GPUS];
+    uint32_t n_levels = c->settings->hierarchies[d->hierarchy].n_levels, at;
+    const struct node *n = cluster_node(c, node_ix);
+    const struct free_histogram *h;
+    struct resources left;
+
+    if (!n || !n->is_usable || node_free_gpus(n) < gpus || !role_allows(role, n))
+        return false;
+    node_free(n, &left);
+    if (d->required == n_levels)
+        return resources_times(&role->each, &left, role->replicas) == role->replicas;
+    if (gpus == 0 || n->model >= MODELS_MAX || !resources_fit(&role->each, &left))
+        return gpus == 0;
+    h = c->topology.all[n->model];
+    if (d->required != IX_NONE) {
+        at = topology_domain_at(&c->topology, n, d->hierarchy, d->required);
+        h = at == IX_NONE ? NULL : c->topology.domains.v[at]->by_model[n->model];
+    }
+    return histogram_slots(h, gpus) >= role->replicas;
+}
+
+bool order_has_no_room(const struct state *s, struct demand *d)
+{
+    const struct cluster *c = &s->cluster;
+    uint64_t freed = d->n_roles > 1 ? freed_sum(s, d) : c->freed_any;
+
+    if (!d->has_no_room || (d->no_room_shape == c->shape_gen && d->no_room_freed == freed))
+        return d->has_no_room;
+    if (d->no_room_shape != c->shape_gen || d->n_roles > 1 || freed - d->no_room_freed > FREED_LOG)
+        d->has_no_room = false;
+    for (uint64_t i = d->no_room_freed; d->has_no_room && i < freed; i++)
+        d->has_no_room = !may_help(c, d, c->freed_log[i % FREED_LOG]);
+    d->no_room_freed = freed;
+    return d->has_no_room;
+}
+
 void order_block(struct state *s, struct bucket *b)
 {
+    struct demand *d = b->key.demand;
+
     b->is_blocked = true;
     b->seen_backfill_gen = backfill_gen(s);
     b->seen_shape_gen = s->cluster.shape_gen;
     b->seen_released_gen = released_sum(s, b->key.tenant_ix);
-    b->seen_freed_gen = freed_sum(s, b->key.demand);
+    b->seen_freed_gen = freed_sum(s, d);
+    if (b->is_limited || b->is_held_back)
+        return;
+    d->has_no_room = true;
+    d->no_room_shape = s->cluster.shape_gen;
+    d->no_room_freed = d->n_roles > 1 ? b->seen_freed_gen : s->cluster.freed_any;
 }
 
 bool order_is_awake(const struct state *s, const struct bucket *b)
 {
     if (b->key.tenant_ix == IX_NONE)
         return false; /* its tenant left the configuration */
-    if (!b->is_blocked)
+    if (!b->is_blocked || b->seen_shape_gen != s->cluster.shape_gen)
         return true;
-    return (b->is_held_back && b->seen_backfill_gen != backfill_gen(s)) ||
-           b->seen_shape_gen != s->cluster.shape_gen ||
-           b->seen_released_gen != released_sum(s, b->key.tenant_ix) ||
-           b->seen_freed_gen != freed_sum(s, b->key.demand);
+    if (!b->is_limited && !b->is_held_back)
+        return !order_has_no_room(s, b->key.demand);
+    return (b->is_held_back && b->seen_backfill_gen < s->pass_gen) ||
+           (b->is_limited && b->seen_released_gen != released_sum(s, b->key.tenant_ix)) ||
+           ((b->is_held_back || b->is_short) && b->seen_freed_gen != freed_sum(s, b->key.demand));
 }
 
 /* First of the bucket whose back-off is over. */
@@ -154,89 +266,55 @@ static struct job *eligible(const struct bucket *b, usec_t now)
     return NULL;
 }
 
-/* Candidates of one tenant that are left: positions at..end. */
-struct order_run {
-    size_t at, end;
-};
-
-static int by_tenant(const void *a, const void *b)
+/* The first of a tenant, of buckets that are awake and have one whose back-off is over. */
+static struct job *first_of(const struct state *s, uint32_t tenant_ix, usec_t now)
 {
-    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    struct order_queue *q = &s->queues.v[tenant_ix];
+    uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen +
+                   released_sum(s, tenant_ix) + (q->n_greedy ? s->cluster.taken_any : 0);
+    struct job *best = NULL;
+    size_t i;
 
-    if (x->tenant_ix != y->tenant_ix)
-        return x->tenant_ix < y->tenant_ix ? -1 : 1;
-    return order_is_before(x, y) ? -1 : order_is_before(y, x);
-}
+    if (q->at_sum != sum)
+        q->at = 0;
+    q->at_sum = sum;
+    for (i = q->at; i < q->entries.n; i++) {
+        const struct bucket *b = q->entries.v[i].bucket;
+        struct job *j;
 
-void order_scan_init(struct order_scan *o, const struct state *s, usec_t now)
-{
-    uint32_t n = s->settings->n_tenants;
-
-    *o = (struct order_scan){.state = s};
-    for (struct bucket *b = s->buckets; b; b = b->hh.next) {
-        struct job *j = order_is_awake(s, b) ? eligible(b, now) : NULL;
-
-        if (j)
-            *vec_push(&o->jobs) = j;
+        if (best && order_is_before(best, b->head))
+            break;
+        if (!order_is_awake(s, b)) {
+            q->at += q->at == i;
+            continue;
+        }
+        j = eligible(b, now);
+        if (j && (!best || order_is_before(j, best)))
+            best = j;
     }
-    if (o->jobs.n == 0)
-        return;
-    qsort(o->jobs.v, o->jobs.n, sizeof(o->jobs.v[0]), by_tenant);
-    o->runs = xcalloc(n, sizeof(*o->runs));
-    o->best = xcalloc(n + 1, sizeof(*o->best));
-    for (size_t i = 0; i < o->jobs.n; i++) {
-        struct order_run *r = &o->runs[o->jobs.v[i]->tenant_ix];
-
-        r->at = r->end ? r->at : i;
-        r->end = i + 1;
-    }
+    return best;
 }
 
-void order_scan_fini(struct order_scan *o)
+struct job *order_next(struct state *s, usec_t now)
 {
-    vec_fini(&o->jobs);
-    free(o->runs);
-    free(o->best);
-}
-
-struct job *order_scan_next(struct order_scan *o)
-{
-    const struct settings *settings = o->state->settings;
+    const struct settings *settings = s->settings;
     uint32_t n = settings->n_tenants;
-    struct contender *best = o->best; /* below each tenant; last: the root */
+    struct contender *best = xcalloc(n + 1, sizeof(*best)); /* below each; last: the root */
     struct job *winner;
 
-    if (!best)
-        return NULL;
-    memset(best, 0, (n + 1) * sizeof(*best));
     for (uint32_t t = n; t-- > 0;) {
         uint32_t parent = settings->tenants[t].parent;
         struct contender *at = &best[parent == IX_NONE ? n : parent];
-        const struct order_run *r = &o->runs[t];
         struct contender own = {.tenant = t, .is_own = true}, whole = {.tenant = t};
 
-        if (r->at < r->end) {
-            own.job = o->jobs.v[r->at];
-            if (!best[t].job || share_goes_first(o->state, &own, &best[t]))
-                best[t] = own;
-        }
+        own.job = first_of(s, t, now);
+        if (own.job && (!best[t].job || share_goes_first(s, &own, &best[t])))
+            best[t] = own;
         whole.job = best[t].job;
-        if (whole.job && (!at->job || share_goes_first(o->state, &whole, at)))
+        if (whole.job && (!at->job || share_goes_first(s, &whole, at)))
             *at = whole;
     }
     winner = best[n].job;
-    if (winner)
-        o->runs[winner->tenant_ix].at++;
+    free(best);
     return winner;
-}
-
-struct job *order_next(const struct state *s, usec_t now)
-{
-    struct order_scan o;
-    struct job *j;
-
-    order_scan_init(&o, s, now);
-    j = order_scan_next(&o);
-    order_scan_fini(&o);
-    return j;
 }

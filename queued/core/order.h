@@ -16,23 +16,17 @@
 void order_add(struct state *s, struct job *j);
 /* Take it out, if it is in one; an empty bucket is dropped. */
 void order_remove(struct state *s, struct job *j);
-/* The first job of every bucket that is awake and has one whose back-off is over, best first in
- * its tenant: what one cycle chooses from. Valid while nothing changes but by order_block(). */
-struct order_scan {
-    const struct state *state;
-    VEC(struct job *) jobs;
-    struct order_run *runs; /* by tenant: its part of jobs */
-    struct contender *best; /* scratch */
-};
-void order_scan_init(struct order_scan *o, const struct state *s, usec_t now);
-void order_scan_fini(struct order_scan *o);
-/* The next in order, and not again; NULL: none is left. */
-struct job *order_scan_next(struct order_scan *o);
-/* The first of a new scan. */
-struct job *order_next(const struct state *s, usec_t now);
-/* Put the bucket to sleep, until something it was judged from moves. */
+/* The next in order, of the buckets that are awake and have one whose back-off is over; NULL:
+ * none. It comes again until it is placed or blocked. */
+struct job *order_next(struct state *s, usec_t now);
+/* Put the bucket to sleep, until something that stopped it moves: what is_limited, is_short and
+ * is_held_back say. What is short on every model is the demand's verdict, for all its buckets. */
 void order_block(struct state *s, struct bucket *b);
+/* Something of its jobs has changed: look again. */
+void order_wake(struct state *s, struct bucket *b);
 bool order_is_awake(const struct state *s, const struct bucket *b);
+/* Is it known that no gang of this demand has room, whatever its tenant may? */
+bool order_has_no_room(const struct state *s, struct demand *d);
 /* Is a before b, both of one tenant? */
 bool order_is_before(const struct job *a, const struct job *b);
 

@@ -34,6 +34,8 @@ struct state *state_create(const struct settings *settings)
     s->turn = 1;
     s->positions = xcalloc(1, sizeof(*s->positions));
     s->backfill = backfill_create();
+    for (uint32_t t = 0; t < settings->n_tenants; t++)
+        *vec_push(&s->queues) = (struct order_queue){.at = 0};
     return s;
 }
 
@@ -87,6 +89,9 @@ void state_destroy(struct state *s)
     backfill_destroy(s->backfill);
     vec_fini(&s->by_id);
     vec_fini(&s->ids);
+    for (size_t t = 0; t < s->queues.n; t++)
+        vec_fini(&s->queues.v[t].entries);
+    vec_fini(&s->queues);
     vec_fini(&s->active);
     vec_fini(&s->timers);
     for (size_t i = 0; i < s->refused_hosts.n; i++)

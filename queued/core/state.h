@@ -26,6 +26,8 @@ struct bucket {
     uint32_t n;
     /* "does not fit" with what it was judged from; asleep while nothing of that has moved */
     bool is_blocked;
+    bool is_limited;   /* a limit or quota stops it, on some model */
+    bool is_short;     /* there is no room, on some model; on all: the verdict is the demand's */
     bool is_held_back; /* it fits, but for a reservation */
     uint64_t seen_backfill_gen;
     uint64_t seen_shape_gen, seen_released_gen;
@@ -38,6 +40,18 @@ struct bucket {
         int32_t priority;
         struct demand *demand;
     } key;
+};
+
+/* Buckets of one tenant in order of their heads. */
+struct order_queue {
+    VEC(struct order_entry {
+        struct bucket *bucket;
+        const struct demand *demand; /* the bucket's */
+    })
+    entries;
+    size_t at;         /* those before it sleep */
+    uint64_t at_sum;   /* while nothing of this moves */
+    uint32_t n_greedy; /* buckets with several roles */
 };
 
 struct remembered {
@@ -90,12 +104,14 @@ struct state {
     struct cluster cluster;
     struct tenants tenants;
     struct demand *demands;
-    struct job *jobs_by_name;   /* by "ns/name" */
-    VEC(struct job *) by_id;    /* ascending id */
-    VEC(uint64_t) ids;          /* of by_id, position by position: searched without touching jobs */
-    struct bucket *buckets;     /* by key, in order of making */
-    VEC(struct job *) active;   /* jobs that hold nodes, in order of decision */
-    struct remembered *answers; /* oldest first */
+    struct job *jobs_by_name; /* by "ns/name" */
+    VEC(struct job *) by_id;  /* ascending id */
+    VEC(uint64_t) ids;        /* of by_id, position by position: searched without touching jobs */
+    struct bucket *buckets;   /* by key, in order of making */
+    VEC(struct order_queue) queues; /* by tenant */
+    uint64_t pass_gen;              /* backfill_gen() when this pass over the buckets began */
+    VEC(struct job *) active;       /* jobs that hold nodes, in order of decision */
+    struct remembered *answers;     /* oldest first */
     struct orphan *orphans;
     uint32_t n_held_orphans;
     struct job_id last_before, first_id; /* first id given since the start, and the last before */
