@@ -10,14 +10,10 @@
 static bool has_gpus(const struct demand_role *role, const struct node *n)
 {
     int64_t gpus = role->each.amount[RES_GPUS];
-    const char *why;
+    enum refusal why = role_refusal(role, n, NULL);
 
-    if (gpus == 0)
-        return true;
-    why = role_refusal(role, n, NULL);
-    if (why && (strcmp(why, "model") == 0 || strcmp(why, "shared") == 0))
-        return false;
-    return n->expected_gpus >= gpus;
+    return gpus == 0 || (why != REFUSED_UNKNOWN && why != REFUSED_MODEL && why != REFUSED_SHARED &&
+                         n->expected_gpus >= gpus);
 }
 
 static uint64_t gpu_times(int64_t free_gpus, int64_t gpus)
@@ -56,19 +52,14 @@ static void count_node(const struct demand_role *role, const struct resources *a
                        const struct node *n, struct census *ret, uint32_t lacking[RESOURCES_MAX])
 {
     const char *key = NULL;
-    const char *why = role_refusal(role, n, &key);
+    enum refusal why = role_refusal(role, n, &key);
 
     if (!has_gpus(role, n))
         return;
     ret->nodes++;
-    if (why) {
-        if (strcmp(why, "selector") == 0)
-            ret->selector_out++;
-        else if (strcmp(why, "links") == 0)
-            ret->links_out++;
-        else
-            ret->taint_out++;
-        ret->key = key && key[0] ? key : ret->key;
+    if (why != REFUSAL_OF_NONE) {
+        ret->out[why]++;
+        ret->key[why] = key;
         return;
     }
     ret->allowed++;

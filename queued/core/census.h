@@ -9,20 +9,18 @@
 #include "core/state.h"
 
 struct census {
-    uint32_t nodes;          /* known nodes with the GPUs that one pod asks, free or not */
-    uint32_t selector_out;   /* of them, refused by the node selector */
-    uint32_t taint_out;      /* of them, refused by a taint */
-    uint32_t links_out;      /* of them, refused as not every pick of GPUs is contiguous there */
-    uint32_t allowed;        /* of them, the rest */
-    uint32_t unhealthy;      /* of the allowed: cordoned, NotReady, deleting */
-    uint64_t capacity_slots; /* pods that the allowed could hold when empty, by GPUs */
-    uint64_t size_slots;     /* the same by all resources */
-    uint64_t free_gpus;      /* on healthy allowed nodes */
-    uint64_t gpu_slots;      /* pods that fit by free GPUs, on healthy allowed nodes */
-    uint64_t all_slots;      /* pods that fit by all resources, on healthy allowed nodes */
-    uint64_t healed_slots;   /* all_slots, were the unhealthy ones healthy */
-    int lacking;             /* dimension that most often stops a pod where GPUs fit; -1 none */
-    const char *key;         /* label or taint key that refused most recently; NULL */
+    uint32_t nodes;            /* known nodes with the GPUs that one pod asks, free or not */
+    uint32_t out[REFUSALS];    /* of them, refused, and for what */
+    uint32_t allowed;          /* of them, the rest */
+    uint32_t unhealthy;        /* of the allowed: cordoned, NotReady, deleting */
+    uint64_t capacity_slots;   /* pods that the allowed could hold when empty, by GPUs */
+    uint64_t size_slots;       /* the same by all resources */
+    uint64_t free_gpus;        /* on healthy allowed nodes */
+    uint64_t gpu_slots;        /* pods that fit by free GPUs, on healthy allowed nodes */
+    uint64_t all_slots;        /* pods that fit by all resources, on healthy allowed nodes */
+    uint64_t healed_slots;     /* all_slots, were the unhealthy ones healthy */
+    int lacking;               /* dimension that most often stops a pod where GPUs fit; -1 none */
+    const char *key[REFUSALS]; /* label or taint that refused most recently; NULL */
     char trouble_node[NODE_NAME_MAX + 1]; /* an unhealthy one */
     const char *trouble;                  /* why */
     char near_node[NODE_NAME_MAX + 1];    /* healthy, with the most free GPUs below the wish */

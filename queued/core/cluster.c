@@ -49,7 +49,7 @@ void cluster_fini(struct cluster *c)
     vec_fini(&c->nodes);
     vec_fini(&c->free_slots);
     vec_fini(&c->by_name);
-    constraint_table_fini(c);
+    constraint_table_fini(&c->constraints);
 }
 
 struct node *cluster_node(const struct cluster *c, uint32_t ix)

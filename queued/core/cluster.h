@@ -82,21 +82,15 @@ void cluster_pod_gone(struct cluster *c, const char *ns, const char *name, const
 void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint32_t node_ix,
                       const struct resources *asks);
 
-/* Constraints of a role (models are checked apart). */
-struct constraint *constraint_intern(struct cluster *c, const struct spec_role *role);
-void constraint_release(struct cluster *c, struct constraint *k);
-void constraint_table_fini(struct cluster *c);
 /* What one pod of a role asks, with the CPU and memory that were fixed for it; -1: none was. */
 void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory_bytes,
                struct resources *ret);
-/* May the role's pods go to this node at all (selector, taints, model, shared GPUs)?
+/* May the role's pods go to this node at all (constraint, model, shared GPUs)?
  * Health and free amounts are not looked at. */
 bool role_allows(const struct demand_role *role, const struct node *n);
-/* Why not: "selector", "taint", "model", "shared", "links" (GPUs of
- * the host that a pod may get are not contiguous); NULL when it is allowed. ret_key (may be NULL):
- * label or taint key that decided. */
-const char *role_refusal(const struct demand_role *role, const struct node *n,
-                         const char **ret_key);
+/* Why not. ret_key (may be NULL): the label or taint that decided, where one did. */
+enum refusal role_refusal(const struct demand_role *role, const struct node *n,
+                          const char **ret_key);
 
 /* The demand of a spec, interned: same content, same pointer. One user more. */
 struct demand *demand_of(struct cluster *c, struct demand **table, const struct spec *spec);

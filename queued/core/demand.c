@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demand.c - interning of constraints and demands, and what they say about a node.
+/* demand.c - interning of demands, and what they say about a node.
  *
  * Content is compared as text with separators that no field can hold, so equal text is equal
  * meaning.
@@ -12,151 +12,6 @@
 
 #include "core/cluster.h"
 #include "util/str.h"
-
-struct constraint {
-    char *text;
-    uint32_t n_users;
-    uint32_t n_selector;
-    struct node_label *selector; /* key, value */
-    uint32_t n_tolerations;
-    struct toleration {
-        char *key; /* NULL: every key */
-        char *value;
-        char *effect; /* NULL: every effect */
-        bool exists;
-    } * tolerations;
-    UT_hash_handle hh;
-};
-
-static void describe_constraint(struct str *b, const struct spec_role *role)
-{
-    for (uint32_t i = 0; i < role->node_selector.n; i++)
-        str_addf(b, "\x1es%s\x1f%s", role->node_selector.v[i].key, role->node_selector.v[i].value);
-    for (uint32_t i = 0; i < role->n_tolerations; i++) {
-        const struct spec_toleration *t = &role->tolerations[i];
-
-        str_addf(b, "\x1et%s\x1f%d\x1f%s\x1f%s", t->key ? t->key : "", t->exists,
-                 t->value ? t->value : "", t->effect ? t->effect : "");
-    }
-}
-
-static char *dup_or_null(const char *s)
-{
-    return s ? xstrdup(s) : NULL;
-}
-
-struct constraint *constraint_intern(struct cluster *c, const struct spec_role *role)
-{
-    struct constraint *k = NULL;
-    struct str text = {0};
-
-    describe_constraint(&text, role);
-    HASH_FIND_STR(c->constraints, str_text(&text), k);
-    if (k) {
-        str_fini(&text);
-        k->n_users++;
-        return k;
-    }
-    k = xcalloc(1, sizeof(*k));
-    k->text = str_take(&text);
-    k->n_users = 1;
-    k->n_selector = role->node_selector.n;
-    k->selector = xcalloc(k->n_selector, sizeof(*k->selector));
-    for (uint32_t i = 0; i < k->n_selector; i++) {
-        k->selector[i].key = xstrdup(role->node_selector.v[i].key);
-        k->selector[i].value = xstrdup(role->node_selector.v[i].value);
-    }
-    k->n_tolerations = role->n_tolerations;
-    k->tolerations = xcalloc(k->n_tolerations, sizeof(*k->tolerations));
-    for (uint32_t i = 0; i < k->n_tolerations; i++) {
-        k->tolerations[i].key = dup_or_null(role->tolerations[i].key);
-        k->tolerations[i].value = dup_or_null(role->tolerations[i].value);
-        k->tolerations[i].effect = dup_or_null(role->tolerations[i].effect);
-        k->tolerations[i].exists = role->tolerations[i].exists;
-    }
-    HASH_ADD_KEYPTR(hh, c->constraints, k->text, strlen(k->text), k);
-    return k;
-}
-
-static void constraint_destroy(struct constraint *k)
-{
-    for (uint32_t i = 0; i < k->n_selector; i++) {
-        free(k->selector[i].key);
-        free(k->selector[i].value);
-    }
-    for (uint32_t i = 0; i < k->n_tolerations; i++) {
-        free(k->tolerations[i].key);
-        free(k->tolerations[i].value);
-        free(k->tolerations[i].effect);
-    }
-    free(k->selector);
-    free(k->tolerations);
-    free(k->text);
-    free(k);
-}
-
-void constraint_release(struct cluster *c, struct constraint *k)
-{
-    if (--k->n_users)
-        return;
-    HASH_DELETE(hh, c->constraints, k); /* NOLINT(clang-analyzer-core.NullDereference): it is in */
-    constraint_destroy(k);
-}
-
-void constraint_table_fini(struct cluster *c)
-{
-    struct constraint *k, *next;
-
-    HASH_ITER(hh, c->constraints, k, next)
-    {
-        HASH_DELETE(hh, c->constraints, k);
-        constraint_destroy(k);
-    }
-}
-
-static bool tolerates(const struct constraint *k, const struct node_taint *taint)
-{
-    for (uint32_t i = 0; i < k->n_tolerations; i++) {
-        const struct toleration *t = &k->tolerations[i];
-
-        if (t->key && strcmp(t->key, taint->key) != 0)
-            continue;
-        if (t->effect && strcmp(t->effect, taint->effect) != 0)
-            continue;
-        if (t->exists || strcmp(t->value ? t->value : "", taint->value) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* "selector" or "taint", with the key that decided; NULL: allowed. */
-static const char *constraint_refusal(const struct constraint *k, const struct node *n,
-                                      const char **ret_key)
-{
-    for (uint32_t i = 0; i < k->n_selector; i++) {
-        const char *v = node_label(n, k->selector[i].key);
-
-        if (!v || strcmp(v, k->selector[i].value) != 0) {
-            *ret_key = k->selector[i].key;
-            return "selector";
-        }
-    }
-    for (uint32_t i = 0; i < n->fact->n_taints; i++) {
-        const struct node_taint *t = &n->fact->taints[i];
-
-        /* cordoned and NotReady nodes carry taints that say the same: health is judged apart */
-        if (strcmp(t->effect, "PreferNoSchedule") == 0 ||
-            strcmp(t->key, "node.kubernetes.io/unschedulable") == 0 ||
-            strcmp(t->key, "node.kubernetes.io/not-ready") == 0 ||
-            strcmp(t->key, "node.kubernetes.io/unreachable") == 0)
-            continue;
-        if (!tolerates(k, t)) {
-            *ret_key = t->key;
-            return "taint";
-        }
-    }
-    return NULL;
-}
 
 static bool role_takes_model(const struct demand_role *role, const struct node *n)
 {
@@ -186,27 +41,27 @@ void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory
         ret->amount[RES_MEMORY] = memory_bytes;
 }
 
-const char *role_refusal(const struct demand_role *role, const struct node *n, const char **ret_key)
+enum refusal role_refusal(const struct demand_role *role, const struct node *n,
+                          const char **ret_key)
 {
-    const char *key = "";
-    const char *why = "unknown";
+    bool has_gpus = role->each.amount[RES_GPUS] > 0;
+    struct node_marks marks;
 
-    if (n->is_known && role->each.amount[RES_GPUS] > 0 && n->is_shared_gpu)
-        why = "shared";
-    else if (n->is_known && role->each.amount[RES_GPUS] > 0 && !role_takes_model(role, n))
-        why = "model";
-    else if (n->is_known && has_bad_picks(role, n))
-        why = "links";
-    else if (n->is_known)
-        why = constraint_refusal(role->constraint, n, &key);
-    if (ret_key)
-        *ret_key = key;
-    return why;
+    if (!n->is_known)
+        return REFUSED_UNKNOWN;
+    if (has_gpus && n->is_shared_gpu)
+        return REFUSED_SHARED;
+    if (has_gpus && !role_takes_model(role, n))
+        return REFUSED_MODEL;
+    if (has_bad_picks(role, n))
+        return REFUSED_LINKS;
+    marks = node_marks_of(n);
+    return constraint_refusal(role->constraint, &marks, ret_key);
 }
 
 bool role_allows(const struct demand_role *role, const struct node *n)
 {
-    return role_refusal(role, n, NULL) == NULL;
+    return role_refusal(role, n, NULL) == REFUSAL_OF_NONE;
 }
 
 static void fill_role(struct cluster *c, struct demand_role *d, const struct spec_role *r)
@@ -237,7 +92,7 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
     }
     if (r->gpu_models.n && d->n_models == 0) /* all left the configuration */
         d->models[d->n_models++] = MODELS_MAX;
-    d->constraint = constraint_intern(c, r);
+    d->constraint = constraint_intern(&c->constraints, r);
 }
 
 static void fill_topology(const struct cluster *c, struct demand *d, const struct spec *spec)
@@ -296,7 +151,7 @@ static void describe_role(struct str *b, const struct spec_role *r)
         str_add(b, "\x1em");
         str_add(b, r->gpu_models.v[i]);
     }
-    describe_constraint(b, r);
+    constraint_describe(b, r);
 }
 
 /* All of a spec that a demand is made of, as text. */
@@ -315,7 +170,7 @@ static void describe_demand(struct str *b, const struct spec *spec)
 static void demand_destroy(struct cluster *c, struct demand *d)
 {
     for (uint32_t i = 0; i < d->n_roles; i++)
-        constraint_release(c, d->roles[i].constraint);
+        constraint_release(&c->constraints, d->roles[i].constraint);
     free(d->key);
     free(d);
 }

@@ -15,11 +15,9 @@
 
 #include "spec/limits.h"
 #include "core/resource.h"
+#include "spec/constraint.h"
 #include "spec/settings.h"
 #include "spec/spec.h"
-
-/* Which nodes a role may use, interned like demands: models, node selector, tolerations. */
-struct constraint;
 
 struct demand_role {
     char name[ROLE_NAME_MAX + 1];

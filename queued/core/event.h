@@ -14,6 +14,7 @@
 #include "spec/ids.h"
 #include "spec/limits.h"
 #include "core/resource.h"
+#include "spec/constraint.h"
 #include "spec/spec.h"
 #include "util/parse.h"
 
@@ -94,17 +95,6 @@ struct ev_placed {
     uint8_t models[JOB_ROLES_MAX];    /* per role, charged; MODELS_MAX: no GPUs */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX];
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
-};
-
-struct node_label {
-    char *key;
-    char *value;
-};
-
-struct node_taint {
-    char *key;
-    char *value;
-    char effect[20]; /* NoSchedule, PreferNoSchedule, NoExecute */
 };
 
 /* A node as the API server has it. All amounts are of one unit per dimension (resource.h). */

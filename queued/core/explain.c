@@ -197,6 +197,33 @@ static bool say_quota(const struct state *s, const struct job *j, struct explain
     return false;
 }
 
+/* Nodes have the GPUs, none is allowed: for what, and how many each. */
+static void describe_refusals(const struct census *k, char *text, size_t size, unsigned gpus,
+                              const char *model)
+{
+    static const char *const words[REFUSALS] = {
+        [REFUSED_LINKS] = "not every choice of so many GPUs is contiguous (whole hosts are)",
+        [REFUSED_SELECTOR] = "other labels than the node selector or affinity asks",
+        [REFUSED_NAME] = "not among the nodes named, or excluded",
+        [REFUSED_MEMORY] = "less GPU memory than gpuMemoryMin, or not known",
+        [REFUSED_DRIVER] = "an older driver than driver.min, or not known",
+        [REFUSED_CUDA] = "an older CUDA than driver.cuda, or not known",
+        [REFUSED_TAINT] = "a taint that is not tolerated",
+    };
+    struct str b = {0};
+
+    str_addf(&b, "%u nodes have %u %s, none is allowed:", k->nodes, gpus, model);
+    for (int i = 0; i < REFUSALS; i++) {
+        if (k->out[i])
+            str_addf(&b, " %u %s", k->out[i], words[i] ? words[i] : "unknown");
+        if (k->out[i] && k->key[i])
+            str_addf(&b, " (%.80s)", k->key[i]);
+        str_add(&b, k->out[i] ? ";" : "");
+    }
+    (void)snprintf(text, size, "%.*s", (int)b.len - 1, str_text(&b));
+    str_fini(&b);
+}
+
 /* Why the cluster could never take the role, empty and healthy; NULL: it could. */
 static const char *never_fits(const struct state *s, const struct demand_role *r,
                               const struct census *k, char *text, size_t size)
@@ -208,24 +235,11 @@ static const char *never_fits(const struct state *s, const struct demand_role *r
         (void)snprintf(text, size, "no node has %u %s, healthy or not", gpus, model);
         return "NoSuchHardware";
     }
-    if (k->allowed == 0 && k->links_out == k->nodes) {
-        (void)snprintf(text, size,
-                       "%u nodes have %u %s, on none is every choice of %u GPUs contiguous; "
-                       "whole hosts are",
-                       k->nodes, gpus, model, gpus);
-        return "NoSuchHardware";
-    }
-    if (k->allowed == 0 && k->selector_out) {
-        (void)snprintf(text, size, "%u nodes have %u %s, none matches the node selector (%.80s)",
-                       k->nodes, gpus, model, k->key ? k->key : "");
-        return "SelectorMismatch";
-    }
     if (k->allowed == 0) {
-        (void)snprintf(text, size,
-                       "%u nodes have %u %s, all carry a taint that is not tolerated "
-                       "(%.80s)",
-                       k->nodes, gpus, model, k->key ? k->key : "");
-        return "UntoleratedTaint";
+        describe_refusals(k, text, size, gpus, model);
+        return k->out[REFUSED_SELECTOR] || k->out[REFUSED_NAME] ? "SelectorMismatch"
+               : k->out[REFUSED_TAINT] == k->nodes              ? "UntoleratedTaint"
+                                                                : "NoSuchHardware";
     }
     if (k->capacity_slots < r->replicas) {
         (void)snprintf(text, size,

@@ -17,12 +17,19 @@ int64_t node_free_gpus(const struct node *n)
     return f < 0 ? 0 : f;
 }
 
+struct node_marks node_marks_of(const struct node *n)
+{
+    return (struct node_marks){n->name, n->fact->labels, n->fact->n_labels, n->fact->taints,
+                               n->fact->n_taints};
+}
+
 const char *node_label(const struct node *n, const char *key)
 {
-    for (uint32_t i = 0; n->fact && i < n->fact->n_labels; i++)
-        if (strcmp(n->fact->labels[i].key, key) == 0)
-            return n->fact->labels[i].value;
-    return NULL;
+    struct node_marks marks = {0};
+
+    if (n->fact)
+        marks = node_marks_of(n);
+    return node_marks_label(&marks, key);
 }
 
 const char *node_trouble(const struct node *n)

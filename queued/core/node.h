@@ -42,6 +42,7 @@ struct node {
 /* Free amounts, never negative. */
 void node_free(const struct node *n, struct resources *ret);
 int64_t node_free_gpus(const struct node *n);
+struct node_marks node_marks_of(const struct node *n);         /* of a known one */
 const char *node_label(const struct node *n, const char *key); /* NULL: absent */
 /* Why a node takes no new work: "cordoned", "NotReady", "deleting", "unknown"; NULL: it does. */
 const char *node_trouble(const struct node *n);

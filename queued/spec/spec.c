@@ -58,6 +58,32 @@ static struct spec_strings copy_strings(struct arena *a, const struct spec_strin
     return to;
 }
 
+void spec_copy_placement(struct arena *a, struct spec_role *to, const struct spec_role *from)
+{
+    to->node_selector = copy_pairs(a, &from->node_selector);
+    to->n_tolerations = from->n_tolerations;
+    to->tolerations = arena_alloc(a, from->n_tolerations * sizeof(*to->tolerations));
+    for (uint32_t i = 0; i < from->n_tolerations; i++) {
+        to->tolerations[i] = from->tolerations[i];
+        to->tolerations[i].key = copy_text(a, from->tolerations[i].key);
+        to->tolerations[i].value = copy_text(a, from->tolerations[i].value);
+        to->tolerations[i].effect = copy_text(a, from->tolerations[i].effect);
+    }
+    to->n_affinity = from->n_affinity;
+    to->affinity = arena_alloc(a, from->n_affinity * sizeof(*to->affinity));
+    for (uint32_t i = 0; i < from->n_affinity; i++) {
+        to->affinity[i].term = from->affinity[i].term;
+        to->affinity[i].key = copy_text(a, from->affinity[i].key);
+        to->affinity[i].op = copy_text(a, from->affinity[i].op);
+        to->affinity[i].values = copy_strings(a, &from->affinity[i].values);
+    }
+    to->nodes = copy_strings(a, &from->nodes);
+    to->excluded_nodes = copy_strings(a, &from->excluded_nodes);
+    to->gpu_memory_min = from->gpu_memory_min;
+    to->driver_min = copy_text(a, from->driver_min);
+    to->cuda_min = copy_text(a, from->cuda_min);
+}
+
 static void copy_role(struct arena *a, struct spec_role *to, const struct spec_role *from)
 {
     *to = *from;
@@ -68,7 +94,6 @@ static void copy_role(struct arena *a, struct spec_role *to, const struct spec_r
     to->args = copy_strings(a, &from->args);
     to->working_dir = copy_text(a, from->working_dir);
     to->env = copy_pairs(a, &from->env);
-    to->node_selector = copy_pairs(a, &from->node_selector);
     to->extended = arena_alloc(a, from->n_extended * sizeof(*to->extended));
     for (uint32_t i = 0; i < from->n_extended; i++) {
         to->extended[i] = from->extended[i];
@@ -82,13 +107,7 @@ static void copy_role(struct arena *a, struct spec_role *to, const struct spec_r
         to->volumes[i].path = copy_text(a, from->volumes[i].path);
         to->volumes[i].mount_path = copy_text(a, from->volumes[i].mount_path);
     }
-    to->tolerations = arena_alloc(a, from->n_tolerations * sizeof(*to->tolerations));
-    for (uint32_t i = 0; i < from->n_tolerations; i++) {
-        to->tolerations[i] = from->tolerations[i];
-        to->tolerations[i].key = copy_text(a, from->tolerations[i].key);
-        to->tolerations[i].value = copy_text(a, from->tolerations[i].value);
-        to->tolerations[i].effect = copy_text(a, from->tolerations[i].effect);
-    }
+    spec_copy_placement(a, to, from);
 }
 
 struct spec *spec_copy(const struct spec *s)
@@ -210,6 +229,29 @@ static void feed_role_lists(const struct feed *f, const struct spec_role *r)
     }
 }
 
+/* What came later is fed behind its name, where it is given. */
+static void feed_role_more(const struct feed *f, const struct spec_role *r)
+{
+    for (uint32_t i = 0; i < r->n_affinity; i++) {
+        feed_text(f, "affinity");
+        feed_number(f, r->affinity[i].term);
+        feed_text(f, r->affinity[i].key);
+        feed_text(f, r->affinity[i].op);
+        feed_strings(f, &r->affinity[i].values);
+    }
+    if (r->nodes.n || r->excluded_nodes.n) {
+        feed_text(f, "nodes");
+        feed_strings(f, &r->nodes);
+        feed_strings(f, &r->excluded_nodes);
+    }
+    if (r->gpu_memory_min || r->driver_min || r->cuda_min) {
+        feed_text(f, "versions");
+        feed_number(f, r->gpu_memory_min);
+        feed_text(f, r->driver_min);
+        feed_text(f, r->cuda_min);
+    }
+}
+
 static void feed_role(const struct feed *f, const struct spec_role *r)
 {
     feed_text(f, r->name);
@@ -226,6 +268,7 @@ static void feed_role(const struct feed *f, const struct spec_role *r)
     feed_pairs(f, &r->env);
     feed_pairs(f, &r->node_selector);
     feed_role_lists(f, r);
+    feed_role_more(f, r);
 }
 
 void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size_t len), void *ctx)

@@ -63,6 +63,14 @@ struct spec_extended {
     int64_t amount;   /* 1.. */
 };
 
+/* A condition on a label of a node. Those of one term hold together; one term is enough. */
+struct spec_match {
+    uint32_t term; /* ascending */
+    const char *key;
+    const char *op; /* In, NotIn, Exists, DoesNotExist, Gt, Lt */
+    struct spec_strings values;
+};
+
 struct spec_role {
     const char *name;
     uint32_t replicas;              /* 1..JOB_PODS_MAX */
@@ -83,6 +91,12 @@ struct spec_role {
     struct spec_pairs node_selector;
     struct spec_toleration *tolerations;
     uint32_t n_tolerations;
+    struct spec_match *affinity;
+    uint32_t n_affinity;
+    struct spec_strings nodes;          /* names; none: every node */
+    struct spec_strings excluded_nodes; /* names */
+    int64_t gpu_memory_min;             /* bytes; 0 none */
+    const char *driver_min, *cuda_min;  /* versions; NULL none */
 };
 
 /* What dependsOn may wait for. "started": it ran once; "failed": it ended, but not Succeeded. */
@@ -118,6 +132,10 @@ struct spec *spec_create(void); /* empty, with the defaults that are plain numbe
 void spec_destroy(struct spec *s);
 /* A deep copy. */
 struct spec *spec_copy(const struct spec *s);
+
+/* Copy what decides which nodes a role may use: selector, affinity, names, versions, tolerations.
+ */
+void spec_copy_placement(struct arena *a, struct spec_role *to, const struct spec_role *from);
 
 /* Check everything that can be checked without the cluster, and fill in what the configuration
  * decides: namespace, priority, maxRuntime. s->tenant must be set. Errors name the path of the

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* constraint.c - interning of constraints, and what they say about a node.
+ *
+ * Content is compared as text with separators that no field can hold. The semantics of selectors,
+ * affinity and taints are those of Kubernetes.
+ */
+#include "spec/constraint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "util/mem.h"
+#include "util/parse.h"
+
+struct constraint {
+    char *text;
+    uint32_t n_users;
+    struct arena arena; /* of what wish points to */
+    struct spec_role wish;
+    UT_hash_handle hh;
+};
+
+static void describe_strings(struct str *b, const char *mark, const struct spec_strings *v)
+{
+    for (uint32_t i = 0; i < v->n; i++)
+        str_addf(b, "%s%s", mark, v->v[i]);
+}
+
+void constraint_describe(struct str *b, const struct spec_role *role)
+{
+    for (uint32_t i = 0; i < role->node_selector.n; i++)
+        str_addf(b, "\x1es%s\x1f%s", role->node_selector.v[i].key, role->node_selector.v[i].value);
+    for (uint32_t i = 0; i < role->n_tolerations; i++) {
+        const struct spec_toleration *t = &role->tolerations[i];
+
+        str_addf(b, "\x1et%s\x1f%d\x1f%s\x1f%s", t->key ? t->key : "", t->exists,
+                 t->value ? t->value : "", t->effect ? t->effect : "");
+    }
+    for (uint32_t i = 0; i < role->n_affinity; i++) {
+        const struct spec_match *m = &role->affinity[i];
+
+        str_addf(b,
+                 "\x1e"
+                 "a%u\x1f%s\x1f%s",
+                 m->term, m->key, m->op);
+        describe_strings(b, "\x1f", &m->values);
+    }
+    describe_strings(b, "\x1en", &role->nodes);
+    describe_strings(b, "\x1ex", &role->excluded_nodes);
+    if (role->gpu_memory_min)
+        str_addf(b, "\x1eg%lld", (long long)role->gpu_memory_min);
+    if (role->driver_min)
+        str_addf(b, "\x1ev%s", role->driver_min);
+    if (role->cuda_min)
+        str_addf(b, "\x1eu%s", role->cuda_min);
+}
+
+struct constraint *constraint_intern(struct constraint **table, const struct spec_role *role)
+{
+    struct constraint *k = NULL;
+    struct str text = {0};
+
+    constraint_describe(&text, role);
+    HASH_FIND_STR(*table, str_text(&text), k);
+    if (k) {
+        str_fini(&text);
+        k->n_users++;
+        return k;
+    }
+    k = xcalloc(1, sizeof(*k));
+    k->text = str_take(&text);
+    k->n_users = 1;
+    spec_copy_placement(&k->arena, &k->wish, role);
+    HASH_ADD_KEYPTR(hh, *table, k->text, strlen(k->text), k);
+    return k;
+}
+
+static void drop(struct constraint **table, struct constraint *k)
+{
+    HASH_DELETE(hh, *table, k); /* NOLINT(clang-analyzer-core.NullDereference): it is in */
+    arena_fini(&k->arena);
+    free(k->text);
+    free(k);
+}
+
+void constraint_release(struct constraint **table, struct constraint *k)
+{
+    if (--k->n_users == 0)
+        drop(table, k);
+}
+
+void constraint_table_fini(struct constraint **table)
+{
+    while (*table)
+        drop(table, *table);
+}
+
+const char *node_marks_label(const struct node_marks *node, const char *key)
+{
+    for (uint32_t i = 0; i < node->n_labels; i++)
+        if (strcmp(node->labels[i].key, key) == 0)
+            return node->labels[i].value;
+    return NULL;
+}
+
+/* The number at *p, which moves behind it and behind what follows it up to the next one. */
+static uint64_t version_piece(const char **p)
+{
+    uint64_t n = 0;
+
+    for (; **p >= '0' && **p <= '9'; (*p)++)
+        n = n < UINT32_MAX ? n * 10 + (uint64_t)(**p - '0') : n;
+    *p += strcspn(*p, "0123456789");
+    return n;
+}
+
+int version_compare(const char *a, const char *b)
+{
+    a += strcspn(a, "0123456789");
+    b += strcspn(b, "0123456789");
+    while (*a || *b) {
+        uint64_t x = version_piece(&a), y = version_piece(&b);
+
+        if (x != y)
+            return x < y ? -1 : 1;
+    }
+    return 0;
+}
+
+static bool has_string(const struct spec_strings *v, const char *s)
+{
+    for (uint32_t i = 0; i < v->n; i++)
+        if (strcmp(v->v[i], s) == 0)
+            return true;
+    return false;
+}
+
+/* Gt and Lt compare whole numbers, as Kubernetes does; what is no number does not match. */
+static bool is_beyond(const struct spec_match *m, const char *value)
+{
+    uint64_t has, bound;
+
+    if (parse_u64(value, 0, INT64_MAX, &has, NULL) ||
+        parse_u64(m->values.v[0], 0, INT64_MAX, &bound, NULL))
+        return false;
+    return *m->op == 'G' ? has > bound : has < bound;
+}
+
+static bool matches(const struct spec_match *m, const char *value)
+{
+    if (strcmp(m->op, "In") == 0)
+        return value && has_string(&m->values, value);
+    if (strcmp(m->op, "NotIn") == 0)
+        return !value || !has_string(&m->values, value);
+    if (strcmp(m->op, "Exists") == 0)
+        return value != NULL;
+    if (strcmp(m->op, "DoesNotExist") == 0)
+        return value == NULL;
+    return value && is_beyond(m, value); /* Gt, Lt */
+}
+
+/* Does one term hold whole? Else *ret_key is what failed of the last one. */
+static bool has_affinity(const struct spec_role *w, const struct node_marks *node,
+                         const char **ret_key)
+{
+    bool holds = true;
+
+    for (uint32_t i = 0; i < w->n_affinity; i++) {
+        const struct spec_match *m = &w->affinity[i];
+
+        if (i && m->term != w->affinity[i - 1].term) {
+            if (holds)
+                return true;
+            holds = true;
+        }
+        if (holds && !matches(m, node_marks_label(node, m->key))) {
+            *ret_key = m->key;
+            holds = false;
+        }
+    }
+    return holds;
+}
+
+static bool has_labels(const struct spec_role *w, const struct node_marks *node,
+                       const char **ret_key)
+{
+    for (uint32_t i = 0; i < w->node_selector.n; i++) {
+        const char *value = node_marks_label(node, w->node_selector.v[i].key);
+
+        if (!value || strcmp(value, w->node_selector.v[i].value) != 0) {
+            *ret_key = w->node_selector.v[i].key;
+            return false;
+        }
+    }
+    return has_affinity(w, node, ret_key);
+}
+
+/* The label counts MiB. */
+static bool has_gpu_memory(const struct spec_role *w, const struct node_marks *node)
+{
+    const char *value = node_marks_label(node, "nvidia.com/gpu.memory");
+    uint64_t mib;
+
+    return value && parse_u64(value, 0, INT64_MAX >> 20, &mib, NULL) == 0 &&
+           mib << 20 >= (uint64_t)w->gpu_memory_min;
+}
+
+/* A version that feature discovery writes as one label, or in older ones as several. */
+static bool has_version(const struct node_marks *node, const char *min, const char *const labels[4])
+{
+    const char *full = node_marks_label(node, labels[0]);
+    struct str joined = {0};
+    bool is_enough;
+
+    for (int i = 1; i < 4 && !full; i++) {
+        const char *piece = labels[i] ? node_marks_label(node, labels[i]) : NULL;
+
+        if (piece)
+            str_addf(&joined, "%s%s", joined.len ? "." : "", piece);
+    }
+    if (!full)
+        full = joined.len ? str_text(&joined) : NULL;
+    is_enough = full && version_compare(full, min) >= 0;
+    str_fini(&joined);
+    return is_enough;
+}
+
+static bool is_tolerated(const struct spec_role *w, const struct node_taint *taint)
+{
+    for (uint32_t i = 0; i < w->n_tolerations; i++) {
+        const struct spec_toleration *t = &w->tolerations[i];
+
+        if (t->key && strcmp(t->key, taint->key) != 0)
+            continue;
+        if (t->effect && strcmp(t->effect, taint->effect) != 0)
+            continue;
+        if (t->exists || strcmp(t->value ? t->value : "", taint->value) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Cordoned and NotReady nodes carry taints that say the same: health is judged apart. */
+static bool is_of_health(const struct node_taint *t)
+{
+    return strcmp(t->key, "node.kubernetes.io/unschedulable") == 0 ||
+           strcmp(t->key, "node.kubernetes.io/not-ready") == 0 ||
+           strcmp(t->key, "node.kubernetes.io/unreachable") == 0;
+}
+
+static bool has_bad_taint(const struct spec_role *w, const struct node_marks *node,
+                          const char **ret_key)
+{
+    for (uint32_t i = 0; i < node->n_taints; i++) {
+        const struct node_taint *t = &node->taints[i];
+
+        if (strcmp(t->effect, "PreferNoSchedule") != 0 && !is_of_health(t) && !is_tolerated(w, t)) {
+            *ret_key = t->key;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum refusal constraint_refusal(const struct constraint *k, const struct node_marks *node,
+                                const char **ret_key)
+{
+    static const char *const driver[] = {
+        "nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver.major",
+        "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev"};
+    static const char *const cuda[] = {"nvidia.com/cuda.runtime-version.full",
+                                       "nvidia.com/cuda.runtime.major",
+                                       "nvidia.com/cuda.runtime.minor", NULL};
+    const struct spec_role *w = &k->wish;
+    const char *unused;
+
+    if (!has_labels(w, node, ret_key ? ret_key : &unused))
+        return REFUSED_SELECTOR;
+    if ((w->nodes.n && !has_string(&w->nodes, node->name)) ||
+        has_string(&w->excluded_nodes, node->name))
+        return REFUSED_NAME;
+    if (w->gpu_memory_min && !has_gpu_memory(w, node))
+        return REFUSED_MEMORY;
+    if (w->driver_min && !has_version(node, w->driver_min, driver))
+        return REFUSED_DRIVER;
+    if (w->cuda_min && !has_version(node, w->cuda_min, cuda))
+        return REFUSED_CUDA;
+    return has_bad_taint(w, node, ret_key ? ret_key : &unused) ? REFUSED_TAINT : REFUSAL_OF_NONE;
+}

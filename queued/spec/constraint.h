@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* constraint.h - which nodes the pods of a role accept, by what is written on a node: its name, its
+ * labels and its taints.
+ *
+ * Interned by content: roles with equal wishes share one constraint, so that a node need be judged
+ * once for all of them. GPU models, health and free amounts are not judged here.
+ */
+#ifndef QUEUED_SPEC_CONSTRAINT_H
+#define QUEUED_SPEC_CONSTRAINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "spec/spec.h"
+#include "util/str.h"
+
+struct node_label {
+    char *key;
+    char *value;
+};
+
+struct node_taint {
+    char *key;
+    char *value;
+    char effect[20]; /* NoSchedule, PreferNoSchedule, NoExecute */
+};
+
+/* What is written on a node. Borrowed. */
+struct node_marks {
+    const char *name;
+    const struct node_label *labels;
+    uint32_t n_labels;
+    const struct node_taint *taints;
+    uint32_t n_taints;
+};
+
+/* Why a node does not take pods of a role; the first that holds. */
+enum refusal {
+    REFUSAL_OF_NONE,
+    REFUSED_UNKNOWN,  /* only a pod has named it yet */
+    REFUSED_SHARED,   /* its GPUs are shared: no whole ones */
+    REFUSED_MODEL,    /* another GPU model */
+    REFUSED_LINKS,    /* not every pick of GPUs is contiguous there */
+    REFUSED_SELECTOR, /* labels that the node selector or the affinity does not want */
+    REFUSED_NAME,     /* not among the named nodes, or among the excluded ones */
+    REFUSED_MEMORY,   /* less GPU memory, or not known */
+    REFUSED_DRIVER,   /* an older driver, or not known */
+    REFUSED_CUDA,     /* the same of CUDA */
+    REFUSED_TAINT,    /* a taint that is not tolerated */
+    REFUSALS,
+};
+
+struct constraint;
+
+/* The constraint of a role, with one user more. table: all of them; NULL: empty. */
+struct constraint *constraint_intern(struct constraint **table, const struct spec_role *role);
+void constraint_release(struct constraint **table, struct constraint *k);
+void constraint_table_fini(struct constraint **table);
+/* All that a constraint is made of, as text: equal text is equal meaning. */
+void constraint_describe(struct str *b, const struct spec_role *role);
+/* Why it refuses the node; key (may be NULL): the label or taint that decided. */
+enum refusal constraint_refusal(const struct constraint *k, const struct node_marks *node,
+                                const char **ret_key);
+
+const char *node_marks_label(const struct node_marks *node, const char *key); /* NULL: absent */
+/* Versions by number, piece by piece: 550.54 < 550.54.14 < 570. -1, 0, 1. */
+int version_compare(const char *a, const char *b);
+
+#endif
