@@ -161,7 +161,9 @@ static const struct yaml_field preemption_fields[] = {
     {.key = "graceCap",
      .read = config_read_duration,
      .offset = offsetof(struct config, settings.grace_cap_us)},
-    {.key = "minRuntime", .refusal = NOT_YET},
+    {.key = "minRuntime",
+     .read = config_read_duration,
+     .offset = offsetof(struct config, settings.min_runtime_us)},
 };
 
 static int read_preemption(const struct yaml_at *at, void *out, struct err *err)

@@ -196,7 +196,8 @@ void config_print(const struct config *c, FILE *out)
     add_levels(&b, &c->settings);
     add_names(&b, c);
     add_duration(&b, "nodeLostTimeout", c->settings.node_lost_us);
-    add_duration(&b, "\npreemption: {graceCap", c->settings.grace_cap_us);
+    add_duration(&b, "\npreemption: {minRuntime", c->settings.min_runtime_us);
+    add_duration(&b, ", graceCap", c->settings.grace_cap_us);
     str_addf(&b, "}\nweights: {topology: %u.%03u, packing: %u.%03u",
              c->settings.weight_topology / 1000, c->settings.weight_topology % 1000,
              c->settings.weight_packing / 1000, c->settings.weight_packing % 1000);

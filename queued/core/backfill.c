@@ -294,7 +294,7 @@ void backfill_begin(struct state *s, usec_t now)
 
         if (r->job.v == 0)
             continue;
-        if (j && j->state == JOB_PENDING && j->tenant_ix != IX_NONE && models_of(s, j, m, models)) {
+        if (j && j->bucket && j->tenant_ix != IX_NONE && models_of(s, j, m, models)) {
             /* its hosts are gone, or taken by one that goes first; or ends have come early */
             if (now - r->planned_at >= REPLAN_US || !rebuild(s, r))
                 backfill_blocked(s, j, now);
@@ -338,6 +338,16 @@ void backfill_forget(struct state *s, const struct job *j)
 
     if (own)
         own->job.v = UINT64_MAX; /* of no job: backfill_begin() looks for an heir */
+}
+
+void backfill_close(const struct state *s, const struct job *j, uint64_t *closed)
+{
+    for (int m = 0; m < SLOTS; m++) {
+        const struct reservation *r = &s->backfill->of[m];
+
+        for (size_t i = 0; i < r->held.n && holds_back(s, r, j, INT64_MAX); i++)
+            closed[r->held.v[i].node_ix / 64] |= UINT64_C(1) << r->held.v[i].node_ix % 64;
+    }
 }
 
 struct job *backfill_shortest(const struct job *j, usec_t now)

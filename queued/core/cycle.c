@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "core/backfill.h"
+#include "core/claim.h"
 #include "core/order.h"
 #include "core/place.h"
+#include "core/preempt.h"
 #include "core/share.h"
 
 enum { COMBINATIONS_MAX = 64 };
@@ -83,12 +85,9 @@ static bool advance(struct choices *c, const struct demand *d)
 
 bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models)
 {
-    uint64_t gpus[MODELS_MAX] = {0};
+    uint64_t gpus[MODELS_MAX];
 
-    for (uint32_t r = 0; r < j->demand->n_roles; r++)
-        if (models[r] != MODELS_MAX)
-            gpus[models[r]] += (uint64_t)j->demand->roles[r].replicas *
-                               (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+    job_gpus(j, models, gpus);
     for (uint32_t m = 0; m < s->settings->n_models; m++)
         if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||
                         (!j->demand->is_preemptible &&
@@ -154,6 +153,7 @@ static bool place_in(const struct cluster_room *room, const struct job *j, struc
 {
     wish->beside = room->beside;
     wish->n_beside = room->n_beside;
+    wish->closed = room->closed;
     return place_somewhere(room->on, j, wish, ret);
 }
 
@@ -220,6 +220,8 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
     shortest = b->is_held_back ? backfill_shortest(j, s->now) : NULL;
     if (shortest && shortest != j && cycle_try(s, shortest, NULL, ev))
         return true;
+    if (preempt_plan(s, j, s->now, ev))
+        return true;
     backfill_blocked(s, j, s->now);
     order_block(s, b);
     return false;
@@ -248,10 +250,15 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
 
     if (next_refused_host(s, now, ev))
         return true;
-    if (!s->is_synced || !s->is_cluster_up || s->is_quiet)
+    if (!s->is_synced || !s->is_cluster_up)
         return false;
     s->now = now;
     share_refresh(&s->tenants, now);
+    if (claim_next(s, now, ev))
+        return true;
+    preempt_tick(s, now);
+    if (s->is_quiet)
+        return false;
     backfill_begin(s, now);
     do /* a reservation that moved wakes those behind it */
         placed = pass_once(s, now, ev);

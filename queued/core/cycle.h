@@ -16,13 +16,14 @@ struct cluster_room {
     const struct cluster *const *beside;
     uint32_t n_beside;
     enum place_rule rule;
+    const uint64_t *closed; /* as in struct place_wish */
 };
 /* Place one gang; false: it does not fit, or its limit is full. No room given: on the cluster,
  * where it leaves what is reserved. */
 bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, struct event *ev);
-/* Fills ev with EV_HOST_WANTED or EV_GANG_PLACED and returns true, or returns false: nothing can be
- * decided now, or this turn has looked at TURN_EVALUATIONS_MAX gangs (state_next_wake() then asks
- * for another). */
+/* Fills ev with a decision (event.h: "the cycle") and returns true, or returns false: nothing can
+ * be decided now, or this turn has looked at TURN_EVALUATIONS_MAX gangs (state_next_wake() then
+ * asks for another). */
 bool cycle_next(struct state *s, usec_t now, struct event *ev);
 
 /* May the tenant of j be charged for it on these models (per role): its limits, and its quota for

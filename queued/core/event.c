@@ -12,6 +12,9 @@ const char *event_name(enum event_kind kind)
         [EV_JOB_VERB] = "job-verb",
         [EV_JOB_UPDATE] = "job-update",
         [EV_GANG_PLACED] = "gang-placed",
+        [EV_GANG_CLAIMED] = "gang-claimed",
+        [EV_GANG_PREEMPTED] = "gang-preempted",
+        [EV_CLAIM_OVER] = "claim-over",
         [EV_NODE_SEEN] = "node-seen",
         [EV_NODE_GONE] = "node-gone",
         [EV_POD_SEEN] = "pod-seen",
@@ -65,6 +68,10 @@ void event_fini(struct event *ev)
     case EV_GANG_PLACED:
         free(ev->u.placed.members);
         break;
+    case EV_GANG_CLAIMED:
+        free(ev->u.claimed.placed.members);
+        free(ev->u.claimed.victims);
+        break;
     case EV_NODE_SEEN:
         node_fact_destroy(ev->u.node);
         break;
@@ -92,6 +99,8 @@ void event_fini(struct event *ev)
     case EV_CLUSTER:
         free(ev->u.cluster.text);
         break;
+    case EV_GANG_PREEMPTED:
+    case EV_CLAIM_OVER:
     case EV_SERVICE_GONE:
     case EV_SYNCED:
     case EV_STORE_LOW:

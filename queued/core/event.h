@@ -20,11 +20,14 @@
 
 enum event_kind {
     EV_NONE,
-    EV_JOB_SUBMIT,  /* a client: store this job */
-    EV_JOB_VERB,    /* a client: cancel, hold, release, requeue or preempt this job */
-    EV_JOB_UPDATE,  /* a client: change what this waiting job asks for */
-    EV_GANG_PLACED, /* the cycle: a placement for a pending gang */
-    EV_NODE_SEEN,   /* a node is new or has changed */
+    EV_JOB_SUBMIT,     /* a client: store this job */
+    EV_JOB_VERB,       /* a client: cancel, hold, release, requeue or preempt this job */
+    EV_JOB_UPDATE,     /* a client: change what this waiting job asks for */
+    EV_GANG_PLACED,    /* the cycle: a placement for a pending gang */
+    EV_GANG_CLAIMED,   /* the cycle: nodes held for a pending gang, and who must leave them */
+    EV_GANG_PREEMPTED, /* the cycle: a victim of a claim is told */
+    EV_CLAIM_OVER,     /* the cycle: a claim's nodes are free, or it came to nothing */
+    EV_NODE_SEEN,      /* a node is new or has changed */
     EV_NODE_GONE,
     EV_POD_SEEN,     /* a pod, ours or foreign, as the API server has it now */
     EV_POD_GONE,     /* a pod object is gone */
@@ -95,6 +98,19 @@ struct ev_placed {
     uint8_t models[JOB_ROLES_MAX];    /* per role, charged; MODELS_MAX: no GPUs */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX];
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
+};
+
+/* A gang as it runs now: a later attempt is another. */
+struct victim {
+    struct job_id job;
+    uint32_t attempt;
+};
+
+struct ev_claimed {
+    struct ev_placed placed;
+    uint32_t n_victims;
+    struct victim *victims; /* owned */
+    usec_t until;           /* the longest grace of them is over */
 };
 
 /* A node as the API server has it. All amounts are of one unit per dimension (resource.h). */
@@ -172,6 +188,12 @@ struct event {
         struct ev_verb verb;
         struct ev_update update;
         struct ev_placed placed;
+        struct ev_claimed claimed;
+        struct {
+            struct job_id taker;
+            struct job_id victim; /* EV_GANG_PREEMPTED */
+            bool is_ready;        /* EV_CLAIM_OVER */
+        } claim;
         struct node_fact *node;       /* EV_NODE_SEEN; owned */
         char *node_name;              /* EV_NODE_GONE; owned */
         struct pod_fact *pod;         /* EV_POD_SEEN; owned */

@@ -517,7 +517,7 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
     const struct explain *verdict;
     char d[FORMAT_MAX];
 
-    if (say_own(s, j, now, x))
+    if (say_own(s, j, now, x) || explain_claim(s, j, now, x))
         return;
     verdict = bucket_verdict(s, j);
     if (j->not_before > now && precedence("BackOff") < precedence(verdict->code)) {

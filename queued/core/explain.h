@@ -38,6 +38,7 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
 bool explain_hardware(const struct state *s, struct demand *d, char *text, size_t size);
 
 /* explain_time.c: a gang that fits, but for the room that is kept for another. */
+bool explain_claim(const struct state *s, const struct job *j, usec_t now, struct explain *x);
 bool explain_reserved(const struct state *s, const struct job *j, usec_t now, struct explain *x);
 
 #endif

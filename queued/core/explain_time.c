@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "core/backfill.h"
+#include "core/claim.h"
 #include "core/explain.h"
 
 bool explain_reserved(const struct state *s, const struct job *j, usec_t now, struct explain *x)
@@ -23,5 +24,27 @@ bool explain_reserved(const struct state *s, const struct job *j, usec_t now, st
                    "starts before it with a maxRuntime that ends in time, or after it");
     x->numbers[x->n_numbers++] = (struct explain_number){"window_s", left / USEC_PER_SEC};
     x->numbers[x->n_numbers++] = (struct explain_number){"needed_s", (end - now) / USEC_PER_SEC};
+    return true;
+}
+
+bool explain_claim(const struct state *s, const struct job *j, usec_t now, struct explain *x)
+{
+    char left[FORMAT_MAX];
+    uint32_t gangs;
+    uint64_t gpus;
+    usec_t grace;
+
+    if (!j->claim)
+        return false;
+    gpus = claim_left(s, j, &gangs);
+    grace = j->claim->until > now ? j->claim->until - now : 0;
+    x->code = "WaitingForPreemption";
+    (void)snprintf(x->text, sizeof(x->text),
+                   "%u jobs with %llu GPUs save their work now, grace ends in %s", gangs,
+                   (unsigned long long)gpus, format_duration(left, grace));
+    (void)snprintf(x->next_step, sizeof(x->next_step), "starts on its nodes when they have left");
+    x->numbers[x->n_numbers++] = (struct explain_number){"victims", gangs};
+    x->numbers[x->n_numbers++] = (struct explain_number){"victim_gpus", (int64_t)gpus};
+    x->numbers[x->n_numbers++] = (struct explain_number){"grace_s", grace / USEC_PER_SEC};
     return true;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/claim.h"
 #include "core/job_life.h"
 #include "core/orphan.h"
 #include "util/str.h"
@@ -285,6 +286,7 @@ void facts_synced(struct state *s, const char *cluster_uid, struct effects *fx)
     s->is_synced = true;
     s->is_quiet = false;
     orphans_synced(s);
+    claims_synced(s);
     for (size_t i = 0; i < s->active.n; i++)
         watch_unlisted(s, s->active.v[i]);
     for (size_t i = s->active.n; i-- > 0;)

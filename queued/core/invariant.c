@@ -51,9 +51,11 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         is_active |= s->active.v[i] == j;
     if (is_active != job_state_is_active(j->state))
         return broken(err, "active list and state differ", j->name);
-    if ((j->bucket != NULL) != (j->state == JOB_PENDING && !j->waits.n))
+    if (j->claim && j->state != JOB_PENDING)
+        return broken(err, "a claim of a job that does not wait", j->name);
+    if ((j->bucket != NULL) != (j->state == JOB_PENDING && !j->waits.n && !j->claim))
         return broken(err, "bucket and state differ", j->name);
-    if (j->state == JOB_PENDING && (j->n_members || j->charged_gpus))
+    if (j->state == JOB_PENDING && ((j->n_members && !j->claim) || j->charged_gpus))
         return broken(err, "a pending job holds something", j->name);
     if (job_state_is_terminal(j->state) && (j->charged_gpus || j->has_service))
         return broken(err, "a finished job holds something", j->name);
@@ -71,7 +73,21 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
     return check_members(j, err);
 }
 
-/* What all active jobs and counted pods hold, per node. */
+/* What the members of a job hold. */
+static void count_members(const struct job *j, struct resources *used, uint32_t *gangs)
+{
+    for (uint32_t k = 0; k < j->n_members; k++) {
+        struct resources asks;
+
+        if (j->members[k].phase > MEMBER_RUNNING)
+            continue;
+        state_pod_asks(j, j->members[k].role, &asks);
+        resources_add(&used[j->members[k].node_ix], &asks);
+        gangs[j->members[k].node_ix]++;
+    }
+}
+
+/* What all active jobs, claims and counted pods hold, per node. */
 static int check_nodes(const struct state *s, struct err *err)
 {
     const struct cluster *c = &s->cluster;
@@ -80,19 +96,10 @@ static int check_nodes(const struct state *s, struct err *err)
     const struct counted_pod *p;
     int rc = 0;
 
-    for (size_t i = 0; i < s->active.n; i++) {
-        const struct job *j = s->active.v[i];
-
-        for (uint32_t k = 0; k < j->n_members; k++) {
-            struct resources asks;
-
-            if (j->members[k].phase > MEMBER_RUNNING)
-                continue;
-            state_pod_asks(j, j->members[k].role, &asks);
-            resources_add(&used[j->members[k].node_ix], &asks);
-            gangs[j->members[k].node_ix]++;
-        }
-    }
+    for (size_t i = 0; i < s->active.n; i++)
+        count_members(s->active.v[i], used, gangs);
+    for (size_t i = 0; i < s->claims.n; i++)
+        count_members(s->claims.v[i], used, gangs);
     for (p = c->pods; p; p = p->hh.next)
         resources_add(&used[p->node_ix], &p->asks);
     for (size_t i = 0; i < c->nodes.n && rc == 0; i++) {
@@ -125,16 +132,18 @@ static int check_tenants(const struct state *s, struct err *err)
             continue;
         t.v[j->tenant_ix].pending += j->state == JOB_PENDING || j->state == JOB_HELD;
         t.v[j->tenant_ix].active += job_state_is_active(j->state);
-        for (uint32_t r = 0; r < j->demand->n_roles && j->charged_gpus; r++)
-            if (j->models[r] != MODELS_MAX)
-                tenant_charge(&t, j->tenant_ix, j->models[r],
-                              (uint64_t)j->demand->roles[r].replicas *
-                                  (uint64_t)j->demand->roles[r].each.amount[RES_GPUS]);
+        if (j->charged_gpus)
+            job_count_gpus(&t, j, tenant_charge);
+        if (j->claim)
+            job_count_gpus(&t, j, tenant_expect);
+        if (j->is_leaving)
+            job_count_gpus(&t, j, tenant_spare);
     }
     for (uint32_t i = 0; i < s->settings->n_tenants && rc == 0; i++)
         if (t.v[i].pending != s->tenants.v[i].pending || t.v[i].active != s->tenants.v[i].active ||
             memcmp(t.v[i].used, s->tenants.v[i].used, sizeof(t.v[i].used)) != 0 ||
-            memcmp(t.v[i].own, s->tenants.v[i].own, sizeof(t.v[i].own)) != 0)
+            memcmp(t.v[i].own, s->tenants.v[i].own, sizeof(t.v[i].own)) != 0 ||
+            memcmp(t.v[i].coming, s->tenants.v[i].coming, sizeof(t.v[i].coming)) != 0)
             rc = broken(err, "charges or counts of a tenant differ from the recount",
                         s->settings->tenants[i].path);
     tenants_fini(&t);

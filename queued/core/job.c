@@ -55,15 +55,33 @@ struct job *job_create(const struct job_texts *texts)
     return j;
 }
 
+void job_free_claim(struct job *j)
+{
+    if (j->claim)
+        free(j->claim->victims);
+    free(j->claim);
+    j->claim = NULL;
+}
+
 void job_destroy(struct job *j)
 {
     if (!j)
         return;
+    job_free_claim(j);
     free(j->reason.text);
     free(j->members);
     free(j->texts);
     vec_fini(&j->waits);
     free(j);
+}
+
+void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX])
+{
+    memset(ret, 0, MODELS_MAX * sizeof(ret[0]));
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        if (models[r] != MODELS_MAX)
+            ret[models[r]] += (uint64_t)j->demand->roles[r].replicas *
+                              (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
 }
 
 void job_set_reason(struct job *j, const char *code, const char *text)

@@ -14,6 +14,7 @@
 #include "util/hash.h"
 
 #include "core/demand.h"
+#include "core/event.h"
 #include "spec/ids.h"
 #include "core/job_fsm.h"
 #include "spec/limits.h"
@@ -51,6 +52,15 @@ struct job_reason {
 struct dependency {
     struct job_id on;
     uint8_t condition; /* enum spec_condition */
+};
+
+/* Nodes held for a gang that waits until its victims have left them. */
+struct claim {
+    usec_t until;    /* the longest grace of the victims is over */
+    uint64_t seen;   /* stamp of the cluster it had to wait on. In memory only */
+    uint32_t n_told; /* victims that were told, or need not be. In memory only */
+    uint32_t n_victims;
+    struct victim *victims;
 };
 
 /* The texts of a job. */
@@ -101,6 +111,8 @@ struct job {
 
     VEC(struct dependency) waits; /* not met yet */
     uint32_t n_waiters;           /* conditions of others on this job */
+    struct claim *claim;          /* Pending, and members are held for it (claim.h); NULL none */
+    bool is_leaving;              /* victim of a claim, still charged. In memory only */
 
     /* the current attempt; NULL without one */
     uint32_t n_members;
@@ -130,6 +142,9 @@ struct job *job_create(const struct job_texts *texts);
 void job_set_texts(struct job *j, const struct job_texts *texts);
 /* Free a job that no table knows any more. NULL is none. */
 void job_destroy(struct job *j);
+/* GPUs that it is charged on these models (per role). */
+void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX]);
+void job_free_claim(struct job *j);
 /* Say why it is where it is; a text that is too long is cut. text: "" none. */
 void job_set_reason(struct job *j, const char *code, const char *text);
 const char *job_reason_text(const struct job *j); /* "" none */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/claim.h"
 #include "core/depend.h"
 #include "core/order.h"
 #include "core/share.h"
@@ -64,34 +65,45 @@ static void settle(struct state *s, const struct job *j, uint32_t model, usec_t 
     s->tenants.v[j->tenant_ix].saved_turn = s->turn;
 }
 
+void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count)
+{
+    uint64_t gpus[MODELS_MAX];
+
+    job_gpus(j, j->models, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX && j->tenant_ix != IX_NONE; m++)
+        if (gpus[m])
+            count(t, j->tenant_ix, m, gpus[m]);
+}
+
 static void charge(struct state *s, struct job *j)
 {
-    j->charged_gpus = 0;
-    for (uint32_t r = 0; r < j->demand->n_roles && j->n_members; r++) {
-        const struct demand_role *role = &j->demand->roles[r];
-        uint64_t gpus = (uint64_t)role->replicas * (uint64_t)role->each.amount[RES_GPUS];
+    uint64_t gpus[MODELS_MAX];
 
-        if (j->models[r] == MODELS_MAX || gpus == 0)
-            continue;
-        j->charged_gpus += (uint32_t)gpus;
-        if (j->tenant_ix == IX_NONE)
-            continue;
-        settle(s, j, j->models[r], j->attempt_at);
-        tenant_charge(&s->tenants, j->tenant_ix, j->models[r], gpus);
+    j->charged_gpus = 0;
+    if (j->n_members == 0)
+        return;
+    job_gpus(j, j->models, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX; m++) {
+        j->charged_gpus += (uint32_t)gpus[m];
+        if (gpus[m] && j->tenant_ix != IX_NONE)
+            settle(s, j, m, j->attempt_at);
     }
+    job_count_gpus(&s->tenants, j, tenant_charge);
 }
 
 static void refund(struct state *s, struct job *j)
 {
-    for (uint32_t r = 0; r < j->demand->n_roles && j->charged_gpus; r++) {
-        const struct demand_role *role = &j->demand->roles[r];
-        uint64_t gpus = (uint64_t)role->replicas * (uint64_t)role->each.amount[RES_GPUS];
+    uint64_t gpus[MODELS_MAX];
 
-        if (j->models[r] == MODELS_MAX || gpus == 0 || j->tenant_ix == IX_NONE)
-            continue;
-        settle(s, j, j->models[r], s->now);
-        tenant_refund(&s->tenants, j->tenant_ix, j->models[r], gpus);
-    }
+    job_gpus(j, j->models, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
+        if (gpus[m] && j->tenant_ix != IX_NONE)
+            settle(s, j, m, s->now);
+    if (j->charged_gpus)
+        job_count_gpus(&s->tenants, j, tenant_refund);
+    if (j->is_leaving)
+        job_count_gpus(&s->tenants, j, tenant_expect);
+    j->is_leaving = false;
     j->charged_gpus = 0;
 }
 
@@ -110,7 +122,7 @@ void job_drop_members(struct state *s, struct job *j)
     j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = 0;
 }
 
-void job_hold_all(struct state *s, struct job *j)
+void job_hold(struct state *s, struct job *j)
 {
     for (uint32_t i = 0; i < j->n_members; i++) {
         struct member *m = &j->members[i];
@@ -121,6 +133,10 @@ void job_hold_all(struct state *s, struct job *j)
         state_pod_asks(j, m->role, &asks);
         cluster_hold(&s->cluster, m->node_ix, &asks);
     }
+}
+
+void job_activate(struct state *s, struct job *j)
+{
     charge(s, j);
     *vec_push(&s->active) = j;
     if (active_count(s, j))
@@ -202,6 +218,8 @@ void job_set_timer(struct state *s, struct job *j)
 
     switch (j->state) {
     case JOB_PENDING:
+        if (j->claim)
+            at = j->claim->until + s->settings->node_lost_us;
         if (j->not_before > s->now)
             at = j->not_before;
         if (j->max_queue_us && !j->waits.n && (!at || j->queued_at + j->max_queue_us < at))
@@ -260,6 +278,8 @@ static void enter_terminal(struct state *s, struct job *j)
 
 static void leave_waiting(struct state *s, struct job *j, enum job_state to)
 {
+    if (j->claim)
+        claim_drop(s, j);
     if (j->state == JOB_PENDING)
         order_remove(s, j);
     if (!is_waiting(to))
@@ -312,13 +332,12 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     return true;
 }
 
-void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct effects *fx)
+void job_take(struct state *s, struct job *j, struct ev_placed *placed)
 {
     uint32_t at = 0;
 
     assert(j->state == JOB_PENDING && placed->n == j->demand->pods);
     j->attempt++;
-    j->attempt_at = s->now;
     j->not_before = 0;
     j->n_replaced = 0;
     j->exit_code = -1;
@@ -342,7 +361,13 @@ void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct 
     free(placed->members);
     placed->members = NULL;
     job_name_nodes(s, j);
-    job_hold_all(s, j);
+    job_hold(s, j);
+}
+
+void job_place(struct state *s, struct job *j, struct effects *fx)
+{
+    j->attempt_at = s->now;
+    job_activate(s, j);
     if (j->n_members > 1)
         j->has_service = true;
     (void)job_move(
@@ -398,6 +423,10 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             late.text = text;
             (void)job_move(s, j, &late, fx);
             return;
+        }
+        if (j->claim) {
+            claim_drop(s, j);
+            job_save(s, j, fx);
         }
         if (j->bucket)
             order_wake(s, j->bucket); /* its back-off is over */

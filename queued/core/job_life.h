@@ -38,8 +38,10 @@ void job_release(struct state *s, struct job *j, struct member *m, enum member_p
 /* Must every pod of the attempt be gone, finished ones too, before the job goes on? */
 bool job_wants_all_gone(const struct job *j);
 
-/* A pending gang gets its hosts: EV_GANG_PLACED. Takes placed->members. */
-void job_place(struct state *s, struct job *j, struct ev_placed *placed, struct effects *fx);
+/* A pending gang gets its hosts and holds them; takes placed->members. */
+void job_take(struct state *s, struct job *j, struct ev_placed *placed);
+/* It starts on the hosts it holds. */
+void job_place(struct state *s, struct job *j, struct effects *fx);
 /* A member's phase as seen or answered; moves the job when that was the last one missing. */
 void job_member_bound(struct state *s, struct job *j, struct member *m, struct effects *fx);
 void job_member_running(struct state *s, struct job *j, struct member *m, struct effects *fx);
@@ -58,8 +60,13 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx);
 void job_time_up(struct state *s, struct job *j, struct effects *fx);
 /* Set the timer that its state asks for. */
 void job_set_timer(struct state *s, struct job *j);
-/* Hold and charge, or give back, what the placement of the job takes. */
-void job_hold_all(struct state *s, struct job *j);
+/* Hold on the nodes what the members take. */
+void job_hold(struct state *s, struct job *j);
+/* It holds nodes from now on: charge it. */
+void job_activate(struct state *s, struct job *j);
+/* Count what its GPUs are, by model, at its tenant. */
+typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count);
 /* Keep the nodes that the members of a new or loaded job name, until they are dropped: a node
  * object may go while its name is still shown and stored. */
 void job_name_nodes(struct state *s, const struct job *j);

@@ -9,6 +9,7 @@
 
 #include "core/job_life.h"
 #include "core/place.h"
+#include "core/preempt.h"
 #include "core/replace.h"
 #include "util/mem.h"
 
@@ -22,6 +23,7 @@ static void check_progress(struct state *s, struct job *j, struct effects *fx)
     if (j->state == JOB_STARTING && j->n_running + j->n_done == j->n_members) {
         j->running_at = s->now;
         j->refusals = 0;
+        preempt_matures(s, j);
         (void)job_move(s, j,
                        &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "", .text = ""}, fx);
     }

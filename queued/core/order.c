@@ -13,6 +13,7 @@
 #include <utlist.h>
 
 #include "core/backfill.h"
+#include "core/preempt.h"
 #include "core/share.h"
 
 bool order_is_before(const struct job *a, const struct job *b)
@@ -234,6 +235,7 @@ void order_block(struct state *s, struct bucket *b)
     b->seen_backfill_gen = backfill_gen(s);
     b->seen_shape_gen = s->cluster.shape_gen;
     b->seen_released_gen = released_sum(s, b->key.tenant_ix);
+    b->seen_mature_gen = s->mature_gen;
     b->seen_freed_gen = freed_sum(s, d);
     if (b->is_limited || b->is_held_back)
         return;
@@ -247,6 +249,10 @@ bool order_is_awake(const struct state *s, const struct bucket *b)
     if (b->key.tenant_ix == IX_NONE)
         return false; /* its tenant left the configuration */
     if (!b->is_blocked || b->seen_shape_gen != s->cluster.shape_gen)
+        return true;
+    if ((b->seen_mature_gen != s->mature_gen ||
+         b->seen_released_gen != released_sum(s, b->key.tenant_ix)) &&
+        preempt_may(s, b->head))
         return true;
     if (!b->is_limited && !b->is_held_back)
         return !order_has_no_room(s, b->key.demand);
@@ -270,7 +276,7 @@ static struct job *eligible(const struct bucket *b, usec_t now)
 static struct job *first_of(const struct state *s, uint32_t tenant_ix, usec_t now)
 {
     struct order_queue *q = &s->queues.v[tenant_ix];
-    uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen +
+    uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen + s->mature_gen +
                    released_sum(s, tenant_ix) + (q->n_greedy ? s->cluster.taken_any : 0);
     struct job *best = NULL;
     size_t i;

@@ -12,12 +12,14 @@
 #include <string.h>
 
 #include "core/backfill.h"
+#include "core/claim.h"
 #include "core/depend.h"
 #include "core/expire.h"
 #include "core/facts.h"
 #include "core/intake.h"
 #include "core/job_life.h"
 #include "core/order.h"
+#include "core/preempt.h"
 #include "core/timers.h"
 #include "core/update.h"
 #include "core/verbs.h"
@@ -93,6 +95,7 @@ void state_destroy(struct state *s)
         vec_fini(&s->queues.v[t].entries);
     vec_fini(&s->queues);
     vec_fini(&s->active);
+    vec_fini(&s->claims);
     vec_fini(&s->timers);
     for (size_t i = 0; i < s->refused_hosts.n; i++)
         free(s->refused_hosts.v[i]);
@@ -139,8 +142,14 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_GANG_PLACED:
         s->n_decisions++;
-        job_place(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);
+        job_take(s, state_job(s, ev->u.placed.job), &ev->u.placed);
+        job_place(s, state_job(s, ev->u.placed.job), fx);
         backfill_started(s, state_job(s, ev->u.placed.job));
+        break;
+    case EV_GANG_CLAIMED:
+    case EV_GANG_PREEMPTED:
+    case EV_CLAIM_OVER:
+        claim_apply(s, ev, fx);
         break;
     case EV_NODE_SEEN:
         facts_node_seen(s, ev->u.node);
@@ -224,6 +233,8 @@ usec_t state_next_wake(const struct state *s, usec_t now)
         return now;
     if (j && j->timer_at < wake)
         wake = j->timer_at;
+    if (s->mature_at && s->mature_at < wake && s->is_synced && s->is_cluster_up)
+        wake = s->mature_at;
     return wake < now ? now : wake;
 }
 
@@ -259,8 +270,12 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
         if (job->state == JOB_PENDING)
             order_add(s, job);
     } else if (job_state_is_active(job->state)) {
-        job_hold_all(s, job);
+        job_hold(s, job);
+        job_activate(s, job);
+        preempt_matures(s, job);
     }
+    if (job->claim)
+        claim_load(s, job);
     s->now = job->state_since; /* back-off that is over is no timer */
     job_set_timer(s, job);
     return 0;

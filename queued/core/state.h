@@ -31,6 +31,7 @@ struct bucket {
     bool is_held_back; /* it fits, but for a reservation */
     uint64_t seen_backfill_gen;
     uint64_t seen_shape_gen, seen_released_gen;
+    uint64_t seen_mature_gen;
     uint64_t seen_freed_gen; /* sum over the models it may use */
     struct explain *verdict; /* in words, of verdict_turn; NULL: nobody has asked */
     uint64_t verdict_turn;
@@ -111,6 +112,7 @@ struct state {
     VEC(struct order_queue) queues; /* by tenant */
     uint64_t pass_gen;              /* backfill_gen() when this pass over the buckets began */
     VEC(struct job *) active;       /* jobs that hold nodes, in order of decision */
+    VEC(struct job *) claims;       /* pending, with nodes held for them, in order of decision */
     struct remembered *answers;     /* oldest first */
     struct orphan *orphans;
     uint32_t n_held_orphans;
@@ -130,6 +132,8 @@ struct state {
     char cluster_trouble[REASON_TEXT_MAX + 1];
     struct positions *positions;
     struct backfill *backfill; /* reservations */
+    usec_t mature_at;          /* when a running gang may be a victim; 0: none will */
+    uint64_t mature_gen;       /* moves when some have become so */
     bool is_quiet;             /* the last cycle found nothing and nothing has changed since */
     uint32_t turn_evaluations; /* in this turn */
     uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */

@@ -24,13 +24,23 @@ static uint32_t parent_of(const struct tenants *t, uint32_t ix)
     return t->settings->tenants[ix].parent;
 }
 
+enum counting { COUNT_NOTHING, COUNT_USED, COUNT_COMING };
+
+/* With what claims will charge; what their victims give back counts when it is back. */
+static uint64_t taken(const struct tenant *t, uint32_t model)
+{
+    return t->used[model] + (t->coming[model] > 0 ? (uint64_t)t->coming[model] : 0);
+}
+
 /* First tenant on the path whose limit is below held + gpus; IX_NONE. */
 static uint32_t full_at(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
-                        bool with_used)
+                        enum counting what)
 {
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {
         int64_t limit = t->settings->tenants[ix].limit.gpus[model];
-        uint64_t used = with_used ? t->v[ix].used[model] : 0;
+        uint64_t used = what == COUNT_COMING ? taken(&t->v[ix], model)
+                        : what == COUNT_USED ? t->v[ix].used[model]
+                                             : 0;
 
         if (limit >= 0 && used + gpus > (uint64_t)limit)
             return ix;
@@ -41,7 +51,7 @@ static uint32_t full_at(const struct tenants *t, uint32_t ix, uint32_t model, ui
 bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                    uint32_t *ret_at)
 {
-    uint32_t at = full_at(t, ix, model, gpus, true);
+    uint32_t at = full_at(t, ix, model, gpus, COUNT_COMING);
 
     if (at != IX_NONE && ret_at)
         *ret_at = at;
@@ -51,11 +61,16 @@ bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_
 bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                         uint32_t *ret_at)
 {
-    uint32_t at = full_at(t, ix, model, gpus, false);
+    uint32_t at = full_at(t, ix, model, gpus, COUNT_NOTHING);
 
     if (at != IX_NONE && ret_at)
         *ret_at = at;
     return at == IX_NONE;
+}
+
+bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+{
+    return full_at(t, ix, model, gpus, COUNT_USED) == IX_NONE;
 }
 
 void tenant_charge(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
@@ -74,6 +89,20 @@ void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {
         assert(t->v[ix].used[model] >= gpus);
         t->v[ix].used[model] -= gpus;
+        t->v[ix].released_gen++;
+    }
+}
+
+void tenant_expect(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+{
+    for (; ix != IX_NONE; ix = parent_of(t, ix))
+        t->v[ix].coming[model] += (int64_t)gpus;
+}
+
+void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+{
+    for (; ix != IX_NONE; ix = parent_of(t, ix)) {
+        t->v[ix].coming[model] -= (int64_t)gpus;
         t->v[ix].released_gen++;
     }
 }
@@ -99,5 +128,5 @@ bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint6
     uint32_t judge;
     uint64_t quota = tenant_quota(t, ix, model, &judge);
 
-    return judge != IX_NONE && t->v[judge].used[model] + gpus <= quota;
+    return judge != IX_NONE && taken(&t->v[judge], model) + gpus <= quota;
 }

@@ -20,8 +20,9 @@ struct share_past {
 };
 
 struct tenant {
-    uint64_t used[MODELS_MAX];                         /* GPUs charged, with those of its subtree */
-    uint64_t own[MODELS_MAX];                          /* of them, for its own jobs */
+    uint64_t used[MODELS_MAX];  /* GPUs charged, with those of its subtree */
+    uint64_t own[MODELS_MAX];   /* of them, for its own jobs */
+    int64_t coming[MODELS_MAX]; /* what claims will charge, less what their victims still hold */
     struct share_past past[MODELS_MAX];                /* stored */
     uint64_t usage[MODELS_MAX], own_usage[MODELS_MAX]; /* as of usage_at: subtree, own jobs */
     usec_t stopped_at;                     /* no gang of it or below starts; 0: it is open */
@@ -49,6 +50,11 @@ bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint6
 bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                         uint32_t *ret_at);
 void tenant_charge(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+/* A claim will charge so much, or a victim has given it back; and the contrary. */
+void tenant_expect(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+/* The same as tenant_admits(), whatever is coming. */
+bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 /* Quota that judges a tenant: its own or the nearest ancestor's (ret_at). 0 when none is set. */
 uint64_t tenant_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint32_t *ret_at);

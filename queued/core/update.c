@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/backfill.h"
+#include "core/claim.h"
 #include "core/intake.h"
 #include "core/job_life.h"
 #include "core/order.h"
@@ -83,6 +84,8 @@ void update_apply(struct state *s, struct ev_update *ev, struct effects *fx)
     char text[REASON_TEXT_MAX + 1];
     struct job_note *note;
 
+    if (j->claim)
+        claim_drop(s, j);
     backfill_forget(s, j);
     if (j->bucket)
         order_remove(s, j);

@@ -48,6 +48,7 @@ void settings_defaults(struct settings *s)
     *s = (struct settings){
         .n_hierarchies = 2,
         .node_lost_us = 5 * 60 * USEC_PER_SEC,
+        .min_runtime_us = 10 * 60 * USEC_PER_SEC,
         .grace_cap_us = 15 * 60 * USEC_PER_SEC,
         .half_life_us = DAY_US,
         .weight_topology = 800,

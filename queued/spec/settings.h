@@ -67,7 +67,8 @@ struct settings {
     struct class_setting classes[CLASSES_MAX];
     uint32_t n_tenants;
     struct tenant_setting *tenants;
-    usec_t node_lost_us; /* nodeLostTimeout, default 5 min */
+    usec_t node_lost_us;   /* nodeLostTimeout, default 5 min */
+    usec_t min_runtime_us; /* preemption.minRuntime, default 10 min: younger gangs are no victims */
     usec_t grace_cap_us; /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
     usec_t half_life_us; /* fairShare.halfLife, default 24 h; 0: the past does not count */
     bool is_priority_first; /* fairShare.priorityScope: cluster; else inside a tenant only */

@@ -172,11 +172,6 @@ static int check_class(struct check *c)
     if (s->preemptible == SPEC_UNSAID)
         s->preemptible =
             cls == IX_NONE || s->priority <= c->settings->classes[cls].value ? SPEC_YES : SPEC_NO;
-    if (cls != IX_NONE && s->priority > c->settings->classes[cls].value)
-        return err_set(c->err, ERR_INVALID,
-                       "spec.priorityClass: '%s' is not acted on by this version; use a class up "
-                       "to normal",
-                       s->priority_class);
     return 0;
 }
 

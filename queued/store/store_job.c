@@ -101,6 +101,20 @@ static void make_waits(job_record *r, const struct job *j, struct arena *a)
     }
 }
 
+static void make_claim(job_record *r, const struct claim *k, struct arena *a)
+{
+    if (!k)
+        return;
+    PACK(r, claim_until, k->until);
+    r->n_claim_victims = r->n_claim_attempts = k->n_victims;
+    r->claim_victims = arena_alloc(a, k->n_victims * sizeof(*r->claim_victims));
+    r->claim_attempts = arena_alloc(a, k->n_victims * sizeof(*r->claim_attempts));
+    for (uint32_t i = 0; i < k->n_victims; i++) {
+        r->claim_victims[i] = k->victims[i].job.v;
+        r->claim_attempts[i] = k->victims[i].attempt;
+    }
+}
+
 static void make_times(job_record *r, const struct job *j)
 {
     PACK(r, submitted_at, j->submitted_at);
@@ -146,6 +160,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     make_members(r, j, &s->cluster, a);
     make_ended(r, j, a);
     make_waits(r, j, a);
+    make_claim(r, j->claim, a);
 }
 
 /* ---- from the record */
@@ -315,6 +330,23 @@ static int take_waits(struct job *j, const job_record *r, struct err *err)
     return 0;
 }
 
+static int take_claim(struct job *j, const job_record *r, struct err *err)
+{
+    if ((r->claim_until != 0) != (j->state == JOB_PENDING && j->n_members) ||
+        r->n_claim_victims != r->n_claim_attempts)
+        return err_set(err, ERR_INVALID, "%zu victims in %zu attempts, of a claim for %u pods",
+                       r->n_claim_victims, r->n_claim_attempts, j->n_members);
+    if (!r->claim_until)
+        return 0;
+    j->claim = xcalloc(1, sizeof(*j->claim));
+    j->claim->until = r->claim_until;
+    j->claim->n_victims = (uint32_t)r->n_claim_victims;
+    j->claim->victims = xcalloc(r->n_claim_victims, sizeof(*j->claim->victims));
+    for (size_t i = 0; i < r->n_claim_victims; i++)
+        j->claim->victims[i] = (struct victim){{r->claim_victims[i]}, r->claim_attempts[i]};
+    return 0;
+}
+
 int store_decode_job(struct store_bytes key, struct store_bytes value, struct state *s,
                      struct job **ret, struct err *err)
 {
@@ -339,7 +371,8 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
     if (take_state(j, r, err) < 0 || take_roles(j, r, s->settings, &pods, err) < 0 ||
         take_members(j, r, pods, &s->cluster, err) < 0 || take_waits(j, r, err) < 0 ||
         take_ended(j, r->member_succeeded, r->n_member_succeeded, MEMBER_SUCCEEDED, err) < 0 ||
-        take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0)
+        take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0 ||
+        take_claim(j, r, err) < 0)
         goto out;
     *ret = j;
     j = NULL;

@@ -116,7 +116,7 @@ static uint64_t try_all(struct core *c, uint64_t seed)
         struct event ev = {0};
         struct bucket was;
 
-        if (j->state != JOB_PENDING || j->not_before > c->now || j->bucket->is_held_back)
+        if (!j->bucket || j->not_before > c->now || j->bucket->is_held_back)
             continue;
         was = *j->bucket;
         if (cycle_try(c->state, j, NULL, &ev))

@@ -142,6 +142,12 @@ static int check_times(struct sim *s)
         if (j->state == JOB_RUNNING && s->now > j->running_at + j->max_runtime_us)
             return broken(s, "is past its maxRuntime", j);
     }
+    for (size_t i = 0; i < s->state->claims.n; i++) {
+        const struct job *j = s->state->claims.v[i];
+
+        if (s->now > j->claim->until + s->settings.node_lost_us)
+            return broken(s, "holds nodes for victims that never leave", j);
+    }
     return 0;
 }
 
@@ -334,9 +340,11 @@ int check_rest(struct sim *s)
         if (!p->is_foreign && !world_pod_is_terminal(p))
             return err_set(&s->err, ERR_INTERNAL, "pod %s still lives", p->name);
     }
+    if (s->state->claims.n)
+        return broken(s, "still holds nodes while it waits", s->state->claims.v[0]);
     for (uint32_t t = 0; t < s->settings.n_tenants; t++)
         for (uint32_t m = 0; m < MODELS_MAX; m++)
-            if (s->state->tenants.v[t].used[m])
+            if (s->state->tenants.v[t].used[m] || s->state->tenants.v[t].coming[m])
                 return err_set(&s->err, ERR_INTERNAL, "tenant %s is still charged",
                                s->settings.tenants[t].path);
     for (size_t i = 0; i < s->state->cluster.nodes.n; i++) {

@@ -39,6 +39,7 @@ void site_init(struct settings *s)
     h = &s->hierarchies[0];
     memmove(&h->levels[0], &h->levels[1], 2 * sizeof(h->levels[0]));
     h->n_levels = 2;
+    s->min_runtime_us = 20 * USEC_PER_SEC;
     s->tenants = xcalloc(6, sizeof(*s->tenants));
     t = add_tenant(s, "alpha", IX_NONE);
     t->quota.gpus[H100] = 24;
@@ -164,7 +165,12 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     if (submit_key)
         s->submit_key = arena_strdup(&s->arena, submit_key);
     if (rng_one_in(&g, 3))
-        s->priority_class = rng_one_in(&g, 10) ? "urgent" : "low";
+        s->priority_class = rng_one_in(&g, 20)  ? "gold"
+                            : rng_one_in(&g, 4) ? "urgent"
+                            : rng_one_in(&g, 3) ? "high"
+                                                : "low";
+    if (rng_one_in(&g, 3))
+        s->preemptible = rng_one_in(&g, 4) ? SPEC_NO : SPEC_YES;
     s->is_held = rng_one_in(&g, 40);
     some_dependency(s, &g);
     some_times(s, &g);

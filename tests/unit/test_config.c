@@ -65,7 +65,7 @@ static const char full[] =
     "models: {H100: [NVIDIA-H100-80GB-HBM3], A100: [NVIDIA-A100-SXM4-80GB, A100-B]}\n"
     "classes: {low: 100, normal: 500, high: {value: 800, kubernetes: gang-high}}\n"
     "nodeLostTimeout: 90s\n"
-    "preemption: {graceCap: 20m}\n"
+    "preemption: {graceCap: 20m, minRuntime: 5m}\n"
     "weights: {topology: 0.75, packing: 1}\n"
     "fairShare: {halfLife: 12h, priorityScope: cluster}\n"
     "allowSimulation: true\n"
@@ -116,6 +116,7 @@ static void all_keys_arrive(void **state)
     assert_string_equal(s->classes[2].kubernetes, "gang-high");
     assert_int_equal(s->node_lost_us, 90 * USEC_PER_SEC);
     assert_int_equal(s->grace_cap_us, 20 * MINUTE_US);
+    assert_int_equal(s->min_runtime_us, 5 * MINUTE_US);
     assert_int_equal(s->weight_topology, 750);
     assert_int_equal(s->weight_packing, 1000);
     assert_int_equal(s->half_life_us, 12 * 60 * MINUTE_US);
@@ -203,7 +204,6 @@ static const struct {
     {"fairShare: {priorityScope: all}\n",
      ":1:28: fairShare.priorityScope: \"all\" is not known here; use tenant or cluster"},
     {"pools: []\n", "pools: is not acted on"},
-    {"preemption: {minRuntime: 10m}\n", "preemption.minRuntime: is not acted on"},
     {"kubernetes: {namespaces: [a]}\n", "kubernetes.namespaces: is not acted on"},
     {"kubernetes: {bindMode: fast}\n",
      ":1:24: kubernetes.bindMode: \"fast\" is not known here; use bind or direct"},

@@ -68,11 +68,6 @@ static void unknown_class(struct spec *s)
     s->priority_class = "gold";
 }
 
-static void high_class(struct spec *s)
-{
-    s->priority_class = "urgent";
-}
-
 static void unknown_level(struct spec *s)
 {
     s->topology_required = "galaxy";
@@ -224,7 +219,6 @@ static void each_fault_is_refused_with_its_path(void **state)
         {unknown_tenant, ERR_REFUSED, "spec.tenant"},
         {foreign_namespace, ERR_REFUSED, "spec.namespace"},
         {unknown_class, ERR_REFUSED, "spec.priorityClass"},
-        {high_class, ERR_INVALID, "spec.priorityClass"},
         {unknown_level, ERR_REFUSED, "spec.topology.required"},
         {no_condition, ERR_INVALID, "spec.dependsOn[0].condition"},
         {preferred_is_wider, ERR_INVALID, "spec.topology.preferred"},

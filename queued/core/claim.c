@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* claim.c - from the decision to preempt to the placement of the taker. */
+#include "core/claim.h"
+
+#include <stdio.h>
+
+#include "core/job_life.h"
+#include "core/order.h"
+
+/* The victim, while it is the gang that was meant; NULL: that one is gone. */
+static struct job *victim_of(const struct state *s, const struct victim *v)
+{
+    struct job *j = state_job(s, v->job);
+
+    return j && j->attempt == v->attempt && job_state_is_active(j->state) ? j : NULL;
+}
+
+static void set_leaving(struct state *s, struct job *j, bool is_leaving)
+{
+    if (j->is_leaving == is_leaving || !j->charged_gpus)
+        return;
+    j->is_leaving = is_leaving;
+    job_count_gpus(&s->tenants, j, is_leaving ? tenant_spare : tenant_expect);
+}
+
+static void mark_victims(struct state *s, const struct claim *k)
+{
+    for (uint32_t i = 0; i < k->n_victims; i++)
+        if (victim_of(s, &k->victims[i]))
+            set_leaving(s, victim_of(s, &k->victims[i]), true);
+}
+
+void claims_synced(struct state *s)
+{
+    for (size_t i = 0; i < s->claims.n; i++)
+        mark_victims(s, s->claims.v[i]->claim);
+}
+
+static void enter(struct state *s, struct job *j)
+{
+    order_remove(s, j);
+    *vec_push(&s->claims) = j;
+    job_count_gpus(&s->tenants, j, tenant_expect);
+}
+
+void claim_load(struct state *s, struct job *j)
+{
+    enter(s, j);
+    job_hold(s, j);
+}
+
+/* Its members stay as they are. */
+static void leave(struct state *s, struct job *j)
+{
+    size_t at = 0;
+
+    while (s->claims.v[at] != j)
+        at++;
+    vec_remove(&s->claims, at);
+    for (uint32_t i = j->claim->n_told; i < j->claim->n_victims; i++) {
+        struct job *o = victim_of(s, &j->claim->victims[i]);
+
+        if (o && o->state == JOB_RUNNING)
+            set_leaving(s, o, false);
+    }
+    job_count_gpus(&s->tenants, j, tenant_spare);
+    job_free_claim(j);
+    order_add(s, j);
+}
+
+void claim_drop(struct state *s, struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members; i++)
+        job_release(s, j, &j->members[i], MEMBER_GONE);
+    leave(s, j);
+    job_drop_members(s, j);
+    j->attempt--; /* it never had a pod */
+    job_set_timer(s, j);
+}
+
+static void make(struct state *s, struct ev_claimed *ev, struct effects *fx)
+{
+    struct job *j = state_job(s, ev->placed.job);
+
+    job_take(s, j, &ev->placed);
+    j->claim = xcalloc(1, sizeof(*j->claim));
+    j->claim->until = ev->until;
+    j->claim->n_victims = ev->n_victims;
+    j->claim->victims = ev->victims;
+    ev->victims = NULL;
+    enter(s, j);
+    mark_victims(s, j->claim);
+    job_set_timer(s, j);
+    job_save(s, j, fx);
+}
+
+static void tell(struct state *s, struct job *victim, const struct job *taker, struct effects *fx)
+{
+    bool is_lower = victim->priority < taker->priority;
+    char text[REASON_TEXT_MAX + 1];
+
+    (void)snprintf(text, sizeof(text), "by %s of %s: %s", taker->name, taker->tenant,
+                   is_lower ? "its priority is higher" : "its tenant is inside its quota");
+    (void)job_move(s, victim,
+                   &(struct job_step){.event = JOB_EV_PREEMPT,
+                                      .code = is_lower ? "PreemptedByPriority" : "Reclaimed",
+                                      .text = text},
+                   fx);
+}
+
+void claim_apply(struct state *s, struct event *ev, struct effects *fx)
+{
+    struct job *taker = state_job(s, ev->u.claim.taker); /* the first member of u.claimed too */
+
+    if (ev->kind == EV_GANG_CLAIMED) {
+        make(s, &ev->u.claimed, fx);
+    } else if (ev->kind == EV_GANG_PREEMPTED) {
+        tell(s, state_job(s, ev->u.claim.victim), taker, fx);
+    } else if (ev->u.claim.is_ready) {
+        s->n_decisions++;
+        leave(s, taker);
+        job_place(s, taker, fx);
+    } else {
+        claim_drop(s, taker);
+        job_save(s, taker, fx);
+    }
+}
+
+enum verdict { WAITS, READY, LOST };
+
+static bool is_any_leaving(const struct state *s)
+{
+    for (size_t i = 0; i < s->active.n; i++)
+        if (s->active.v[i]->is_leaving || s->active.v[i]->state > JOB_RUNNING)
+            return true;
+    return false;
+}
+
+/* Nothing else may be left where it is to run, and no limit be passed on the way. */
+static enum verdict look(const struct state *s, const struct job *j)
+{
+    uint64_t gpus[MODELS_MAX];
+    bool fits = true;
+
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
+
+        if (!n || !n->is_usable)
+            return LOST;
+        fits = fits && resources_fit(&n->used, &n->total);
+    }
+    job_gpus(j, j->models, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX && j->tenant_ix != IX_NONE; m++)
+        fits = fits && (!gpus[m] || tenant_has_room(&s->tenants, j->tenant_ix, m, gpus[m]));
+    if (fits)
+        return READY;
+    return is_any_leaving(s) ? WAITS : LOST;
+}
+
+bool claim_next(struct state *s, usec_t now, struct event *ev)
+{
+    uint64_t stamp = s->cluster.freed_any + s->cluster.fact_gen + s->turn;
+
+    *ev = (struct event){.at = now};
+    for (size_t i = 0; i < s->claims.n; i++) {
+        struct job *j = s->claims.v[i];
+        struct claim *k = j->claim;
+        enum verdict v;
+
+        ev->u.claim.taker = j->id;
+        while (k->n_told < k->n_victims) {
+            struct job *victim = victim_of(s, &k->victims[k->n_told++]);
+
+            if (!victim || victim->state != JOB_RUNNING)
+                continue;
+            ev->kind = EV_GANG_PREEMPTED;
+            ev->u.claim.victim = victim->id;
+            return true;
+        }
+        v = k->seen == stamp ? WAITS : look(s, j);
+        k->seen = stamp;
+        if (v == WAITS)
+            continue;
+        ev->kind = EV_CLAIM_OVER;
+        ev->u.claim.is_ready = v == READY;
+        return true;
+    }
+    return false;
+}
+
+uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_gangs)
+{
+    uint64_t gpus = 0;
+
+    *ret_gangs = 0;
+    for (uint32_t i = 0; i < j->claim->n_victims; i++) {
+        const struct job *o = victim_of(s, &j->claim->victims[i]);
+
+        gpus += o ? o->charged_gpus : 0;
+        *ret_gangs += o != NULL;
+    }
+    return gpus;
+}

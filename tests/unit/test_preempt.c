@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_preempt.c - who must leave for whom, what is held meanwhile, and how a claim ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/explain.h"
+#include "core/invariant.h"
+#include "core/preempt.h"
+#include "util/mem.h"
+#include "../fake/fake_core.h"
+
+enum { LOW = 100, NORMAL = 500, HIGH = 800 };
+
+static struct job *submit(struct core *c, const char *tenant, const char *name, int32_t priority,
+                          uint32_t pods)
+{
+    struct spec *s = site_spec(name, pods, 8);
+
+    s->tenant = s->ns = arena_strdup(&s->arena, tenant);
+    s->priority = priority;
+    return core_job(c, core_submit(c, s));
+}
+
+/* A gang that has run longer than minRuntime. */
+static struct job *running(struct core *c, const char *tenant, const char *name, int32_t priority,
+                           uint32_t pods)
+{
+    struct job *j = submit(c, tenant, name, priority, pods);
+
+    (void)core_cycle(c);
+    assert_int_equal(j->state, JOB_BINDING);
+    core_see_all(c, j->id, POD_RUNNING);
+    core_pass(c, 660 * USEC_PER_SEC);
+    assert_int_equal(j->state, JOB_RUNNING);
+    return j;
+}
+
+static int set_up(void **state)
+{
+    struct core *c;
+
+    if (core_set_up(state))
+        return -1;
+    c = *state;
+    site_tenant(&c->settings, "a");
+    site_tenant(&c->settings, "b");
+    for (uint32_t t = 1; t < c->settings.n_tenants; t++)
+        c->settings.tenants[t].quota.gpus[SITE_H100] = 16;
+    state_destroy(c->state);
+    c->state = state_create(&c->settings);
+    core_nodes(c, 4);
+    core_up(c);
+    return 0;
+}
+
+static void check(struct core *c)
+{
+    struct err err = {0};
+
+    if (state_check(c->state, &err))
+        fail_msg("%s", err.text);
+}
+
+static void the_cheapest_gang_of_lower_priority_leaves_and_the_taker_starts_there(void **state)
+{
+    struct core *c = *state;
+    struct job *normal = running(c, "a", "normal", NORMAL, 2), *taker;
+    struct job *low = running(c, "a", "low", LOW, 2);
+    uint32_t node = low->members[0].node_ix, attempt = low->attempt;
+    usec_t age = low->submitted_at;
+
+    taker = submit(c, "a", "taker", HIGH, 1);
+    assert_int_equal(core_cycle(c), 2); /* a claim, one victim told */
+    assert_int_equal(low->state, JOB_PREEMPTING);
+    assert_string_equal(low->reason.code, "PreemptedByPriority");
+    assert_non_null(strstr(job_reason_text(low), taker->name));
+    assert_int_equal(normal->state, JOB_RUNNING);
+    assert_int_equal(taker->state, JOB_PENDING);
+    assert_true(taker->members[0].node_ix == node || taker->members[0].node_ix == node + 1);
+    check(c);
+    core_gone_all(c, low->id);
+    assert_int_equal(low->state, JOB_PENDING);
+    assert_int_equal(low->submitted_at, age);
+    assert_int_equal(low->restarts, 0);
+    assert_int_equal(low->attempt, attempt);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(taker->state, JOB_BINDING);
+    check(c);
+}
+
+static void a_waiting_taker_says_for_how_many_and_how_long(void **state)
+{
+    struct core *c = *state;
+    struct job *taker;
+    struct explain x;
+
+    (void)running(c, "a", "low", LOW, 4);
+    taker = submit(c, "a", "taker", HIGH, 1);
+    (void)core_cycle(c);
+    explain_job(c->state, taker, c->now, &x);
+    assert_string_equal(x.code, "WaitingForPreemption");
+    assert_string_equal(x.text, "1 jobs with 32 GPUs save their work now, grace ends in 30s");
+    assert_string_equal(x.numbers[0].name, "victims");
+    assert_int_equal(x.numbers[1].value, 32);
+    assert_int_equal(x.numbers[2].value, 30);
+}
+
+static void what_is_freed_is_held_for_the_taker(void **state)
+{
+    struct core *c = *state;
+    struct job *one = running(c, "a", "one", LOW, 2), *two = running(c, "a", "two", LOW, 2);
+    struct job *taker = submit(c, "a", "taker", HIGH, 4);
+    struct job *thief;
+
+    (void)core_cycle(c);
+    assert_int_equal(one->state, JOB_PREEMPTING);
+    assert_int_equal(two->state, JOB_PREEMPTING);
+    core_gone_all(c, one->id); /* the other is still saving */
+    thief = submit(c, "a", "thief", HIGH, 1);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(one->state, JOB_PENDING);
+    assert_int_equal(thief->state, JOB_PENDING);
+    core_gone_all(c, two->id);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(taker->state, JOB_BINDING);
+    check(c);
+}
+
+static void equal_priority_and_what_is_not_preemptible_are_left_alone(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("fixed", 2, 8);
+    struct job *fixed;
+
+    s->tenant = s->ns = "a";
+    s->priority = LOW;
+    s->preemptible = SPEC_NO;
+    fixed = core_job(c, core_submit(c, s));
+    (void)core_cycle(c);
+    core_see_all(c, fixed->id, POD_RUNNING);
+    (void)running(c, "a", "equal", HIGH, 2);
+    (void)submit(c, "a", "taker", HIGH, 1);
+    assert_int_equal(core_cycle(c), 0);
+}
+
+static void a_normal_gang_preempts_nobody_of_its_own_tenant(void **state)
+{
+    struct core *c = *state;
+
+    (void)running(c, "a", "low", LOW, 4);
+    (void)submit(c, "a", "taker", NORMAL, 1);
+    assert_int_equal(core_cycle(c), 0);
+}
+
+static void a_gang_younger_than_min_runtime_is_no_victim_until_then(void **state)
+{
+    struct core *c = *state;
+    struct job *low = submit(c, "a", "low", LOW, 4), *taker;
+
+    (void)core_cycle(c);
+    core_see_all(c, low->id, POD_RUNNING);
+    core_pass(c, 60 * USEC_PER_SEC);
+    taker = submit(c, "a", "taker", HIGH, 1);
+    assert_int_equal(core_cycle(c), 0);
+    assert_in_range(state_next_wake(c->state, c->now), c->now, c->now + 540 * USEC_PER_SEC);
+    core_pass(c, 539 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, 1 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+    assert_non_null(taker->claim);
+}
+
+static void a_gang_inside_its_quota_reclaims_from_a_tenant_above_its_own(void **state)
+{
+    struct core *c = *state;
+    struct job *in = running(c, "b", "in", LOW, 2), *over = running(c, "b", "over", NORMAL, 2);
+    struct job *taker = submit(c, "a", "taker", LOW, 2);
+
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(in->state, JOB_PREEMPTING); /* of lower priority */
+    assert_string_equal(in->reason.code, "Reclaimed");
+    assert_int_equal(over->state, JOB_RUNNING);
+    core_gone_all(c, in->id);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(taker->state, JOB_BINDING);
+    core_see_all(c, taker->id, POD_RUNNING);
+    core_pass(c, 660 * USEC_PER_SEC); /* and there it ends: nobody is above its quota */
+    assert_int_equal(core_cycle(c), 0);
+    check(c);
+}
+
+static void work_inside_its_quota_is_never_reclaimed(void **state)
+{
+    struct core *c = *state;
+
+    c->settings.tenants[2].quota.gpus[SITE_H100] = 32;
+    (void)running(c, "b", "one", LOW, 4);
+    (void)submit(c, "a", "taker", HIGH, 2);
+    assert_int_equal(core_cycle(c), 0);
+}
+
+static void beyond_its_quota_a_taker_must_stay_relatively_below_the_loser(void **state)
+{
+    struct core *c = *state;
+    struct job *b = running(c, "b", "b", LOW, 3), *a = running(c, "a", "a", HIGH, 1);
+
+    c->settings.tenants[1].quota.gpus[SITE_H100] = 8;
+    c->settings.tenants[2].quota.gpus[SITE_H100] = 16;
+    (void)submit(c, "a", "taker", HIGH, 1); /* 16 of 8 against 0 of 16 */
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(b->state, JOB_RUNNING);
+    assert_int_equal(a->state, JOB_RUNNING);
+}
+
+static void victims_that_do_not_help_are_not_taken(void **state)
+{
+    struct core *c = *state;
+    struct job *low[4], *taker;
+    struct spec *s = site_spec("taker", 2, 8);
+    unsigned preempted = 0;
+
+    for (int i = 0; i < 4; i++)
+        low[i] = running(c, "a", "low", LOW, 1);
+    s->tenant = s->ns = "a";
+    s->priority = HIGH;
+    s->topology_required = "rack";
+    taker = core_job(c, core_submit(c, s));
+    (void)core_cycle(c);
+    for (int i = 0; i < 4; i++)
+        preempted += low[i]->state == JOB_PREEMPTING;
+    assert_int_equal(preempted, 2);
+    assert_int_equal(taker->members[0].node_ix / 2, taker->members[1].node_ix / 2);
+    for (int i = 0; i < 4; i++)
+        if (low[i]->state == JOB_PREEMPTING)
+            core_gone_all(c, low[i]->id);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(taker->state, JOB_BINDING);
+}
+
+static void nobody_leaves_for_a_gang_that_would_not_start_even_so(void **state)
+{
+    struct core *c = *state;
+    struct job *low = running(c, "a", "low", LOW, 2);
+
+    (void)running(c, "a", "high", HIGH, 2);
+    (void)submit(c, "a", "taker", HIGH, 3);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(low->state, JOB_RUNNING);
+}
+
+static void nobody_leaves_while_what_ends_anyway_is_enough(void **state)
+{
+    struct core *c = *state;
+    struct job *low = running(c, "a", "low", LOW, 2), *other = running(c, "a", "other", LOW, 2);
+    struct job *taker;
+
+    (void)core_cancel(c, low->id);
+    assert_int_equal(low->state, JOB_STOPPING);
+    taker = submit(c, "a", "taker", HIGH, 2);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(other->state, JOB_RUNNING);
+    core_gone_all(c, low->id);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(taker->state, JOB_BINDING);
+}
+
+static void a_taker_that_leaves_gives_back_what_was_held(void **state)
+{
+    static const enum job_verb verbs[] = {VERB_CANCEL, VERB_HOLD};
+
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+        struct core *c = *state;
+        struct job *low = running(c, "a", "low", LOW, 4);
+        struct job *taker = submit(c, "a", "taker", HIGH, 1);
+
+        (void)core_cycle(c);
+        assert_int_equal(core_verb(c, taker->id, verbs[i]).code, ERR_OK);
+        assert_null(taker->claim);
+        assert_int_equal(taker->n_members, 0);
+        check(c);
+        core_gone_all(c, low->id);
+        assert_int_equal(core_cycle(c), 1); /* it was told: it starts again */
+        assert_int_equal(low->state, JOB_BINDING);
+        assert_int_equal(core_tear_down(state), 0);
+        assert_int_equal(set_up(state), 0);
+    }
+}
+
+static void victims_not_yet_told_are_spared_when_the_taker_leaves(void **state)
+{
+    struct core *c = *state;
+    struct job *one = running(c, "a", "one", LOW, 2), *two = running(c, "a", "two", LOW, 2);
+    struct job *taker = submit(c, "a", "taker", HIGH, 4);
+    struct event ev;
+
+    c->state->now = c->now;
+    assert_true(preempt_plan(c->state, taker, c->now, &ev));
+    assert_int_equal(ev.u.claimed.n_victims, 2);
+    (void)core_apply(c, &ev);
+    (void)core_cancel(c, taker->id);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(one->state, JOB_RUNNING);
+    assert_int_equal(two->state, JOB_RUNNING);
+    check(c);
+}
+
+static void a_claim_on_a_node_that_goes_is_dropped(void **state)
+{
+    struct core *c = *state;
+    struct job *low = running(c, "a", "low", LOW, 4), *taker = submit(c, "a", "taker", HIGH, 4);
+    struct node_fact *f = site_node("n3", "b0", "r1", SITE_H100, 8);
+
+    (void)core_cycle(c);
+    assert_non_null(taker->claim);
+    f->is_cordoned = true;
+    core_node(c, f);
+    assert_int_equal(core_cycle(c), 1);
+    assert_null(taker->claim);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+    check(c);
+}
+
+static void a_claim_that_comes_to_nothing_ends_in_time(void **state)
+{
+    struct core *c = *state;
+    struct job *low = running(c, "a", "low", LOW, 4), *taker = submit(c, "a", "taker", HIGH, 4);
+
+    (void)core_cycle(c);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+    core_pass(c, low->grace_us + c->settings.node_lost_us - USEC_PER_SEC);
+    assert_non_null(taker->claim);
+    core_pass(c, USEC_PER_SEC); /* the victim's pods never went */
+    assert_null(taker->claim);
+    check(c);
+}
+
+static void a_tenant_at_its_limit_preempts_its_own_and_never_passes_it(void **state)
+{
+    struct core *c = *state;
+    struct job *low, *taker, *other;
+
+    c->settings.tenants[1].limit.gpus[SITE_H100] = 16;
+    low = running(c, "a", "low", LOW, 2);
+    taker = submit(c, "a", "taker", HIGH, 2);
+    (void)core_cycle(c);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+    other = submit(c, "a", "other", HIGH, 1);
+    core_gone_all(c, low->id);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(taker->state, JOB_BINDING);
+    assert_int_equal(other->state, JOB_PENDING);
+    assert_int_equal(c->state->tenants.v[1].used[SITE_H100], 16);
+    check(c);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, core_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_cheapest_gang_of_lower_priority_leaves_and_the_taker_starts_there),
+        TEST(a_waiting_taker_says_for_how_many_and_how_long),
+        TEST(what_is_freed_is_held_for_the_taker),
+        TEST(equal_priority_and_what_is_not_preemptible_are_left_alone),
+        TEST(a_normal_gang_preempts_nobody_of_its_own_tenant),
+        TEST(a_gang_younger_than_min_runtime_is_no_victim_until_then),
+        TEST(a_gang_inside_its_quota_reclaims_from_a_tenant_above_its_own),
+        TEST(work_inside_its_quota_is_never_reclaimed),
+        TEST(beyond_its_quota_a_taker_must_stay_relatively_below_the_loser),
+        TEST(victims_that_do_not_help_are_not_taken),
+        TEST(nobody_leaves_for_a_gang_that_would_not_start_even_so),
+        TEST(nobody_leaves_while_what_ends_anyway_is_enough),
+        TEST(a_taker_that_leaves_gives_back_what_was_held),
+        TEST(victims_not_yet_told_are_spared_when_the_taker_leaves),
+        TEST(a_claim_on_a_node_that_goes_is_dropped),
+        TEST(a_claim_that_comes_to_nothing_ends_in_time),
+        TEST(a_tenant_at_its_limit_preempts_its_own_and_never_passes_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
