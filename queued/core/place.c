@@ -53,12 +53,23 @@ static bool may_hold(const struct paper *p, uint32_t ix, uint64_t *ret_free)
 }
 
 struct candidate {
-    uint64_t free_gpus;
+    uint64_t free_gpus, around;
     uint32_t order; /* path order on its level */
     uint32_t ix;    /* domain, or node on the host level */
 };
 
 typedef VEC(struct candidate) candidate_list;
+
+/* GPUs free in the domain around a candidate: of equal ones that in the fullest is taken, so that
+ * large holes survive. Outside of any: 0. */
+static uint64_t free_around(const struct paper *p, uint32_t ix)
+{
+    uint8_t model = p->wish->models[p->order[0]];
+
+    if (ix == IX_NONE || model == MODELS_MAX || !p->c->topology.domains.v[ix]->by_model[model])
+        return 0;
+    return p->c->topology.domains.v[ix]->by_model[model]->free_gpus;
+}
 
 static int by_best_fit(const void *a, const void *b)
 {
@@ -66,6 +77,8 @@ static int by_best_fit(const void *a, const void *b)
 
     if (x->free_gpus != y->free_gpus)
         return x->free_gpus < y->free_gpus ? -1 : 1;
+    if (x->around != y->around)
+        return x->around < y->around ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
@@ -92,8 +105,10 @@ static void candidate_domains(const struct paper *p, uint32_t level, candidate_l
         uint64_t free_gpus;
 
         if (is_inside_required(p, ix) && may_hold(p, ix, &free_gpus))
-            *vec_push(ret) =
-                (struct candidate){.free_gpus = free_gpus, .order = (uint32_t)i, .ix = ix};
+            *vec_push(ret) = (struct candidate){.free_gpus = free_gpus,
+                                                .around = free_around(p, t->domains.v[ix]->parent),
+                                                .order = (uint32_t)i,
+                                                .ix = ix};
     }
 }
 
@@ -113,8 +128,10 @@ static void candidate_hosts(const struct paper *p, candidate_list *ret)
 
         if (n->is_usable && (uint64_t)free_gpus >= gpus &&
             is_inside_required(p, n->domain[d->hierarchy]))
-            *vec_push(ret) = (struct candidate){
-                .free_gpus = (uint64_t)free_gpus, .order = (uint32_t)i, .ix = n->ix};
+            *vec_push(ret) = (struct candidate){.free_gpus = (uint64_t)free_gpus,
+                                                .around = free_around(p, n->domain[d->hierarchy]),
+                                                .order = (uint32_t)i,
+                                                .ix = n->ix};
     }
 }
 

@@ -162,6 +162,30 @@ static uint32_t packing_of(const struct node *n, int64_t gpus)
     return (uint32_t)((n->used.amount[RES_GPUS] + gpus) * 1000 / n->total.amount[RES_GPUS]);
 }
 
+/* GPUs free on usable hosts in or below its lowest domain; in none: 0. */
+static int64_t free_around(const struct trial *t, const struct node *n)
+{
+    const struct topology *top = &t->cluster.topology;
+    uint32_t ix = n->domain[0], level = ix == IX_NONE ? 0 : top->domains.v[ix]->level;
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < t->cluster.by_name.n && ix != IX_NONE; i++) {
+        const struct node *o = t->cluster.nodes.v[t->cluster.by_name.v[i]];
+
+        if (topology_domain_at(top, o, 0, level) == ix && o->is_usable && o->model == SITE_H100)
+            sum += node_free_gpus(o);
+    }
+    return sum;
+}
+
+/* Fuller, or as full with less room around it; of two equals the first by name stays. */
+static bool is_tighter(const struct trial *t, const struct node *a, const struct node *b)
+{
+    if (!b || node_free_gpus(a) != node_free_gpus(b))
+        return !b || node_free_gpus(a) < node_free_gpus(b);
+    return free_around(t, a) < free_around(t, b);
+}
+
 /* Where one host holds the gang, the better of the two that it fits most tightly is taken. */
 static const char *check_one_host(const struct trial *t, const struct place_result *r)
 {
@@ -175,10 +199,10 @@ static const char *check_one_host(const struct trial *t, const struct place_resu
 
         if (!may_use(t, n) || domain_of(t, n) == IX_NONE || node_free_gpus(n) < gpus)
             continue;
-        if (!best || node_free_gpus(n) < node_free_gpus(best)) {
+        if (is_tighter(t, n, best)) {
             next = best;
             best = n;
-        } else if (!next || node_free_gpus(n) < node_free_gpus(next)) {
+        } else if (is_tighter(t, n, next)) {
             next = n;
         }
     }

@@ -364,6 +364,20 @@ static void a_relaxed_level_is_tried_first_and_left_when_it_does_not_fit(void **
     assert_hosts(f, "n2 n3");
 }
 
+static void of_equal_hosts_that_in_the_fullest_rack_is_taken(void **state)
+{
+    struct fixture *f = *state;
+
+    add_eight(f);
+    assert_true(place(f, wants(1, 1, NULL, NULL)));
+    assert_hosts(f, "n0");
+    take(f, "n6", 8);
+    assert_true(place(f, wants(1, 1, NULL, NULL)));
+    assert_hosts(f, "n7");
+    assert_true(place(f, wants(2, 8, NULL, NULL)));
+    assert_hosts(f, "n4 n5"); /* the rack in the block that is fullest */
+}
+
 static void a_gang_must_fit_beside_every_fork(void **state)
 {
     struct fixture *f = *state;
@@ -382,7 +396,7 @@ static void a_gang_must_fit_beside_every_fork(void **state)
     f->wish.beside = beside;
     f->wish.n_beside = 2;
     assert_true(place(f, wants(1, 4, NULL, NULL)));
-    assert_hosts(f, "n1");
+    assert_hosts(f, "n3"); /* in the rack that is fullest */
     f->wish.n_beside = 1;
     assert_true(place(f, wants(8, 8, NULL, NULL)) == false);
     assert_true(place(f, wants(1, 2, NULL, NULL)));
@@ -506,6 +520,7 @@ int main(void)
         TEST(an_unknown_level_fits_nowhere),
         TEST(counts_take_the_place_of_replicas),
         TEST(a_relaxed_level_is_tried_first_and_left_when_it_does_not_fit),
+        TEST(of_equal_hosts_that_in_the_fullest_rack_is_taken),
         TEST(a_gang_must_fit_beside_every_fork),
         TEST(a_closed_node_is_not_used),
         TEST(a_gang_stays_within_its_domain),
