@@ -8,7 +8,7 @@
 #define QUEUESIM_REPLAY_H
 
 #include "plain.h"
-#include "share.h"
+#include "maxmin.h"
 #include "trace.h"
 
 struct totals {

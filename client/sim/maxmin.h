@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.h - what each tenant had, beside its max-min share, over the time in which it counts.
+/* maxmin.h - what each tenant had, beside its max-min share, over the time in which it counts.
  *
  * That is the time in which at least three tenants of one weight have jobs waiting. The share is
  * the weighted max-min fair part of all GPUs, given what each runs and waits for; tenants are taken
  * side by side, also those of a tree.
  */
-#ifndef QUEUESIM_SHARE_H
-#define QUEUESIM_SHARE_H
+#ifndef QUEUESIM_MAXMIN_H
+#define QUEUESIM_MAXMIN_H
 
 #include "spec/settings.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.c - weighted max-min fairness by progressive filling.
+/* maxmin.c - weighted max-min fairness by progressive filling.
  *
  * Bertsekas and Gallager, "Data Networks", 2nd ed., 6.5.2: all levels rise together, whoever has
  * all that it asks for drops out and leaves the rest to the others.
  */
-#include "share.h"
+#include "maxmin.h"
 
 #include <stdlib.h>
 
