@@ -127,6 +127,15 @@ struct queued_amount {
 };
 
 /* 0 and NULL: not given, the default of queued-job(5) applies. */
+/* A condition on a label of a node. Those of one term hold together; one term is enough. */
+struct queued_match {
+    uint32_t term; /* ascending */
+    const char *key;
+    const char *operator_; /* In, NotIn, Exists, DoesNotExist, Gt, Lt */
+    size_t n_values;
+    const char *const *values;
+};
+
 struct queued_role {
     const char *name;
     uint32_t replicas;
@@ -152,6 +161,15 @@ struct queued_role {
     const struct queued_pair *node_selector;
     size_t n_tolerations;
     const struct queued_toleration *tolerations;
+    size_t n_affinity;
+    const struct queued_match *affinity;
+    size_t n_nodes; /* by name; none: every node */
+    const char *const *nodes;
+    size_t n_excluded_nodes;
+    const char *const *excluded_nodes;
+    int64_t gpu_memory_min; /* bytes */
+    const char *driver_min; /* versions */
+    const char *cuda_min;
 };
 
 /* 0 and NULL: not given, but for max_restarts. */

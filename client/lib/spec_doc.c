@@ -68,6 +68,7 @@ static struct document *resources(struct arena *a, const Queued__V1__Role *r)
         put_texts(a, d, "gpuModel", r->gpu_models, r->n_gpu_models);
     if (r->has_cpu_milli)
         document_put_text(a, d, "cpu", arena_strdup(a, format_cpu(buf, r->cpu_milli)));
+    put_bytes(a, d, "gpuMemoryMin", r->has_gpu_memory_min, (int64_t)r->gpu_memory_min);
     put_bytes(a, d, "memory", r->has_memory_bytes, r->memory_bytes);
     put_bytes(a, d, "shm", r->has_shm_bytes, r->shm_bytes);
     if (r->n_extended) {
@@ -105,9 +106,35 @@ static struct document *volume(struct arena *a, const Queued__V1__Volume *v)
     return d;
 }
 
+static struct document *affinity(struct arena *a, const Queued__V1__Role *r)
+{
+    struct document *d = document_map(a), *terms, *matches = NULL;
+
+    terms = document_put_list(a,
+                              document_put_map(a, document_put_map(a, d, "nodeAffinity"),
+                                               "requiredDuringSchedulingIgnoredDuringExecution"),
+                              "nodeSelectorTerms");
+    for (size_t i = 0; i < r->n_affinity; i++) {
+        const Queued__V1__NodeMatch *m = r->affinity[i];
+        struct document *one = document_map(a);
+
+        if (i == 0 || m->term != r->affinity[i - 1]->term) {
+            struct document *term = document_map(a);
+
+            matches = document_put_list(a, term, "matchExpressions");
+            document_add(a, terms, term);
+        }
+        document_put_text(a, one, "key", m->key);
+        document_put_text(a, one, "operator", m->operator_);
+        put_texts(a, one, "values", m->values, m->n_values);
+        document_add(a, matches, one);
+    }
+    return d;
+}
+
 static struct document *placement(struct arena *a, const Queued__V1__Role *r)
 {
-    struct document *d = document_map(a), *list = document_list(a);
+    struct document *d = document_map(a), *list = document_list(a), *driver = document_map(a);
 
     put_pairs(a, d, "nodeSelector", r->node_selector, r->n_node_selector);
     for (size_t i = 0; i < r->n_tolerations; i++) {
@@ -120,6 +147,13 @@ static struct document *placement(struct arena *a, const Queued__V1__Role *r)
         document_add(a, list, t);
     }
     put_nonempty(a, d, "tolerations", list);
+    if (r->n_affinity)
+        document_put(a, d, "affinity", affinity(a, r));
+    put_texts(a, d, "nodes", r->nodes, r->n_nodes);
+    put_texts(a, d, "excludeNodes", r->excluded_nodes, r->n_excluded_nodes);
+    document_put_text(a, driver, "min", r->driver_min);
+    document_put_text(a, driver, "cuda", r->cuda_min);
+    put_nonempty(a, d, "driver", driver);
     return d;
 }
 

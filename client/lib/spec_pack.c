@@ -82,6 +82,33 @@ static void pack_tolerations(Queued__V1__Role *m, const struct queued_role *r, s
     }
 }
 
+static void pack_affinity(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
+{
+    m->n_affinity = r->n_affinity;
+    m->affinity = arena_alloc(arena, (r->n_affinity + 1) * sizeof(*m->affinity));
+    for (size_t i = 0; i < r->n_affinity; i++) {
+        const struct queued_match *from = &r->affinity[i];
+        Queued__V1__NodeMatch *o = arena_alloc(arena, sizeof(*o));
+
+        queued__v1__node_match__init(o);
+        o->has_term = true;
+        o->term = from->term;
+        o->key = text(from->key);
+        o->operator_ = text(from->operator_);
+        o->n_values = from->n_values;
+        o->values = texts(from->values, from->n_values, arena);
+        m->affinity[i] = o;
+    }
+    m->n_nodes = r->n_nodes;
+    m->nodes = texts(r->nodes, r->n_nodes, arena);
+    m->n_excluded_nodes = r->n_excluded_nodes;
+    m->excluded_nodes = texts(r->excluded_nodes, r->n_excluded_nodes, arena);
+    m->has_gpu_memory_min = r->gpu_memory_min > 0;
+    m->gpu_memory_min = (uint64_t)r->gpu_memory_min;
+    m->driver_min = text(r->driver_min);
+    m->cuda_min = text(r->cuda_min);
+}
+
 static void pack_resources(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
 {
     m->has_gpus = r->gpus > 0;
@@ -126,6 +153,7 @@ static Queued__V1__Role *pack_role(const struct queued_role *r, struct arena *ar
     m->n_node_selector = r->n_node_selector;
     m->node_selector = pairs(r->node_selector, r->n_node_selector, arena);
     pack_tolerations(m, r, arena);
+    pack_affinity(m, r, arena);
     return m;
 }
 

@@ -74,6 +74,23 @@ int read_bytes(const struct yaml_at *at, void *out, struct err *err)
     return read_quantity(at, 1, out, err);
 }
 
+/* GB and GiB as the makers of GPUs write them: the unit of a quantity with a B behind it. */
+int read_gpu_memory(const struct yaml_at *at, void *out, struct err *err)
+{
+    char text[32];
+    struct yaml_node node = *at->node;
+    struct yaml_at plain = *at;
+    size_t len = node.kind == YAML_SCALAR ? strlen(node.text) : 0;
+
+    if (len < 3 || len >= sizeof(text) || node.text[len - 1] != 'B')
+        return read_bytes(at, out, err);
+    memcpy(text, node.text, len - 1);
+    text[len - 1] = '\0';
+    node.text = text;
+    plain.node = &node;
+    return read_bytes(&plain, out, err);
+}
+
 int read_cpu(const struct yaml_at *at, void *out, struct err *err)
 {
     return read_quantity(at, 1000, out, err);

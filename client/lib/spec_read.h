@@ -25,13 +25,15 @@ struct role_draft {
     struct queued_role role;
 };
 
-int read_text(const struct yaml_at *at, void *out, struct err *err);     /* const char * */
-int read_path(const struct yaml_at *at, void *out, struct err *err);     /* absolute */
-int read_duration(const struct yaml_at *at, void *out, struct err *err); /* int64_t, > 0 */
-int read_bytes(const struct yaml_at *at, void *out, struct err *err);    /* int64_t, > 0 */
-int read_cpu(const struct yaml_at *at, void *out, struct err *err);      /* int64_t, > 0 */
-int read_flag(const struct yaml_at *at, void *out, struct err *err);     /* bool */
-int read_level(const struct yaml_at *at, void *out, struct err *err);    /* const char * */
+int read_text(const struct yaml_at *at, void *out, struct err *err);       /* const char * */
+int read_path(const struct yaml_at *at, void *out, struct err *err);       /* absolute */
+int read_duration(const struct yaml_at *at, void *out, struct err *err);   /* int64_t, > 0 */
+int read_bytes(const struct yaml_at *at, void *out, struct err *err);      /* int64_t, > 0 */
+int read_gpu_memory(const struct yaml_at *at, void *out, struct err *err); /* int64_t, > 0 */
+int read_value(const struct yaml_at *at, void *out, struct err *err);      /* const char *, or "" */
+int read_cpu(const struct yaml_at *at, void *out, struct err *err);        /* int64_t, > 0 */
+int read_flag(const struct yaml_at *at, void *out, struct err *err);       /* bool */
+int read_level(const struct yaml_at *at, void *out, struct err *err);      /* const char * */
 
 /* Of a spec_draft. */
 int read_job_name(const struct yaml_at *at, void *draft, struct err *err);
@@ -49,6 +51,7 @@ int read_gpus(const struct yaml_at *at, void *draft, struct err *err);
 int read_gpu_models(const struct yaml_at *at, void *draft, struct err *err);
 int read_env_map(const struct yaml_at *at, void *draft, struct err *err);
 int read_env_list(const struct yaml_at *at, void *draft, struct err *err);
+int read_placement(const struct yaml_at *at, void *draft, struct err *err);
 int read_volumes(const struct yaml_at *at, void *draft, struct err *err);
 
 /* A list of text into an array of the arena. */

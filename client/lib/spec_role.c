@@ -123,7 +123,7 @@ int read_env_map(const struct yaml_at *at, void *draft, struct err *err)
     return read_pairs(at, &wish, &d->role.env, &d->role.n_env, err);
 }
 
-static int read_value(const struct yaml_at *at, void *out, struct err *err)
+int read_value(const struct yaml_at *at, void *out, struct err *err)
 {
     return yaml_string(at, out, err); /* may be empty */
 }
@@ -215,7 +215,8 @@ static const struct yaml_field resource_fields[] = {
     {"memory", read_bytes, offsetof(struct role_draft, role.memory_bytes), false, NULL},
     {"shm", read_bytes, offsetof(struct role_draft, role.shm_bytes), false, NULL},
     {"extended", read_extended, 0, false, NULL},
-    {"gpuMemoryMin", NULL, 0, false, SPEC_LATER},
+    {"gpuMemoryMin", read_gpu_memory, offsetof(struct role_draft, role.gpu_memory_min), false,
+     NULL},
     {"mig", NULL, 0, false, SPEC_LATER},
     {"rdma", NULL, 0, false, SPEC_LATER},
     {"ephemeralStorage", NULL, 0, false, SPEC_LATER},
@@ -224,99 +225,6 @@ static const struct yaml_field resource_fields[] = {
 static int read_resources(const struct yaml_at *at, void *draft, struct err *err)
 {
     return yaml_walk(at, resource_fields, ARRAY_LEN(resource_fields), draft, err);
-}
-
-/* ---- placement */
-
-static int read_selector(const struct yaml_at *at, void *draft, struct err *err)
-{
-    struct role_draft *d = draft;
-    struct pairs_wish wish = {d->arena, ROLE_SELECTOR_MAX, NULL};
-
-    return read_pairs(at, &wish, &d->role.node_selector, &d->role.n_node_selector, err);
-}
-
-static int read_operator(const struct yaml_at *at, void *out, struct err *err)
-{
-    const char *s;
-
-    if (yaml_string(at, &s, err))
-        return -1;
-    if (strcmp(s, "Exists") != 0 && strcmp(s, "Equal") != 0)
-        return yaml_fail(at, err, "\"%.40s\" is no operator; use Exists or Equal", s);
-    *(const char **)out = s;
-    return 0;
-}
-
-static int read_effect(const struct yaml_at *at, void *out, struct err *err)
-{
-    const char *s;
-
-    if (yaml_string(at, &s, err))
-        return -1;
-    if (strcmp(s, "NoSchedule") != 0 && strcmp(s, "PreferNoSchedule") != 0 &&
-        strcmp(s, "NoExecute") != 0)
-        return yaml_fail(
-            at, err, "\"%.40s\" is no effect; use NoSchedule, PreferNoSchedule or NoExecute", s);
-    *(const char **)out = s;
-    return 0;
-}
-
-static const struct yaml_field toleration_fields[] = {
-    {"key", read_text, offsetof(struct queued_toleration, key), false, NULL},
-    {"operator", read_operator, offsetof(struct queued_toleration, operator_), false, NULL},
-    {"value", read_value, offsetof(struct queued_toleration, value), false, NULL},
-    {"effect", read_effect, offsetof(struct queued_toleration, effect), false, NULL},
-    {"tolerationSeconds", NULL, 0, false, SPEC_LATER},
-};
-
-struct tolerations {
-    struct queued_toleration *v;
-    size_t n;
-};
-
-static int add_toleration(const struct yaml_at *at, const char *key, void *out, struct err *err)
-{
-    struct tolerations *l = out;
-    struct queued_toleration *t = &l->v[l->n++];
-
-    (void)key;
-    if (yaml_walk(at, toleration_fields, ARRAY_LEN(toleration_fields), t, err))
-        return -1;
-    if (!t->key && (!t->operator_ || strcmp(t->operator_, "Exists") != 0))
-        return yaml_fail(at, err, "\"key\" is missing; only operator Exists goes without");
-    return 0;
-}
-
-static int read_tolerations(const struct yaml_at *at, void *draft, struct err *err)
-{
-    struct role_draft *d = draft;
-    struct tolerations l = {0};
-
-    if (at->node->kind != YAML_LIST)
-        return yaml_fail(at, err, "must be a list, like [{key: dedicated, operator: Exists}]");
-    if (at->node->n > ROLE_TOLERATIONS_MAX)
-        return yaml_fail(at, err, "has more than %d entries", ROLE_TOLERATIONS_MAX);
-    l.v = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*l.v));
-    if (yaml_each(at, add_toleration, &l, err))
-        return -1;
-    d->role.tolerations = l.v;
-    d->role.n_tolerations = l.n;
-    return 0;
-}
-
-static const struct yaml_field placement_fields[] = {
-    {"nodeSelector", read_selector, 0, false, NULL},
-    {"tolerations", read_tolerations, 0, false, NULL},
-    {"affinity", NULL, 0, false, SPEC_LATER},
-    {"exclusiveNode", NULL, 0, false, SPEC_LATER},
-    {"pack", NULL, 0, false, SPEC_LATER},
-    {"driver", NULL, 0, false, SPEC_LATER},
-};
-
-static int read_placement(const struct yaml_at *at, void *draft, struct err *err)
-{
-    return yaml_walk(at, placement_fields, ARRAY_LEN(placement_fields), draft, err);
 }
 
 static const struct yaml_field role_fields[] = {

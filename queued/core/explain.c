@@ -197,9 +197,8 @@ static bool say_quota(const struct state *s, const struct job *j, struct explain
     return false;
 }
 
-/* Nodes have the GPUs, none is allowed: for what, and how many each. */
-static void describe_refusals(const struct census *k, char *text, size_t size, unsigned gpus,
-                              const char *model)
+/* What was said, and how many of the nodes that have the GPUs are out, for what each. */
+static void add_refusals(const struct census *k, char *text, size_t size)
 {
     static const char *const words[REFUSALS] = {
         [REFUSED_LINKS] = "not every choice of so many GPUs is contiguous (whole hosts are)",
@@ -212,15 +211,14 @@ static void describe_refusals(const struct census *k, char *text, size_t size, u
     };
     struct str b = {0};
 
-    str_addf(&b, "%u nodes have %u %s, none is allowed:", k->nodes, gpus, model);
+    str_add(&b, text);
     for (int i = 0; i < REFUSALS; i++) {
         if (k->out[i])
-            str_addf(&b, " %u %s", k->out[i], words[i] ? words[i] : "unknown");
+            str_addf(&b, "; %u %s", k->out[i], words[i] ? words[i] : "unknown");
         if (k->out[i] && k->key[i])
             str_addf(&b, " (%.80s)", k->key[i]);
-        str_add(&b, k->out[i] ? ";" : "");
     }
-    (void)snprintf(text, size, "%.*s", (int)b.len - 1, str_text(&b));
+    (void)snprintf(text, size, "%s", str_text(&b));
     str_fini(&b);
 }
 
@@ -236,7 +234,8 @@ static const char *never_fits(const struct state *s, const struct demand_role *r
         return "NoSuchHardware";
     }
     if (k->allowed == 0) {
-        describe_refusals(k, text, size, gpus, model);
+        (void)snprintf(text, size, "%u nodes have %u %s, none is allowed", k->nodes, gpus, model);
+        add_refusals(k, text, size);
         return k->out[REFUSED_SELECTOR] || k->out[REFUSED_NAME] ? "SelectorMismatch"
                : k->out[REFUSED_TAINT] == k->nodes              ? "UntoleratedTaint"
                                                                 : "NoSuchHardware";
@@ -246,6 +245,7 @@ static const char *never_fits(const struct state *s, const struct demand_role *r
                        "role %s needs room for %u pods of %u %s, the whole cluster has %llu, "
                        "healthy or not",
                        r->name, r->replicas, gpus, model, (unsigned long long)k->capacity_slots);
+        add_refusals(k, text, size);
         return "NoSuchHardware";
     }
     return NULL;
@@ -382,6 +382,7 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
         say(x, code, "%s", text);
         next_step(x, "the job waits until such nodes appear; cancel it if they never will");
         number(x, "nodes", k.nodes);
+        number(x, "allowed_nodes", k.allowed);
         number(x, "capacity_pods", k.capacity_slots);
         return true;
     }

@@ -33,6 +33,13 @@ static const struct rpc_rule toleration_rules[] = {
     {"effect", RULE_LINE, 0, 32, 1},
 };
 
+static const struct rpc_rule match_rules[] = {
+    {"term", RULE_NUMBER, 0, ROLE_MATCHES_MAX, 1},
+    {"key", RULE_LINE, 1, LABEL_KEY_MAX, 1},
+    {"operator", RULE_LINE, 1, 16, 1},
+    {"values", RULE_LINE, 0, LABEL_MAX, ROLE_ARGS_MAX},
+};
+
 static const struct rpc_rule volume_rules[] = {
     {"name", RULE_LABEL, 1, LABEL_MAX, 1},         {"kind", RULE_ENUM, 1, 0, 1},
     {"source", RULE_LINE, 0, NODE_NAME_MAX, 1},    {"path", RULE_LINE, 0, RPC_PATH_MAX, 1},
@@ -62,6 +69,12 @@ static const struct rpc_rule role_rules[] = {
     {"volumes", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_VOLUMES_MAX},
     {"node_selector", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_SELECTOR_MAX},
     {"tolerations", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_TOLERATIONS_MAX},
+    {"affinity", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_MATCHES_MAX},
+    {"nodes", RULE_LINE, 1, NODE_NAME_MAX, ROLE_NODES_MAX},
+    {"excluded_nodes", RULE_LINE, 1, NODE_NAME_MAX, ROLE_NODES_MAX},
+    {"gpu_memory_min", RULE_NUMBER, 0, AMOUNT_MAX, 1},
+    {"driver_min", RULE_LINE, 1, VERSION_MAX, 1},
+    {"cuda_min", RULE_LINE, 1, VERSION_MAX, 1},
 };
 
 static const struct rpc_rule spec_rules[] = {
@@ -152,6 +165,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__request_header__descriptor, header_rules},
     {&queued__v1__pair__descriptor, pair_rules},
     {&queued__v1__toleration__descriptor, toleration_rules},
+    {&queued__v1__node_match__descriptor, match_rules},
     {&queued__v1__volume__descriptor, volume_rules},
     {&queued__v1__extended__descriptor, extended_rules},
     {&queued__v1__role__descriptor, role_rules},

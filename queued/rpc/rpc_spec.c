@@ -56,6 +56,25 @@ static void tolerations_from(struct arena *a, const Queued__V1__Role *m, struct 
     }
 }
 
+static void affinity_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
+{
+    r->n_affinity = (uint32_t)m->n_affinity;
+    r->affinity = arena_alloc(a, m->n_affinity * sizeof(*r->affinity));
+    for (size_t i = 0; i < m->n_affinity; i++) {
+        const Queued__V1__NodeMatch *from = m->affinity[i];
+
+        r->affinity[i].term = from->term;
+        r->affinity[i].key = text_from(a, from->key);
+        r->affinity[i].op = text_from(a, from->operator_);
+        r->affinity[i].values = strings_from(a, from->values, from->n_values);
+    }
+    r->nodes = strings_from(a, m->nodes, m->n_nodes);
+    r->excluded_nodes = strings_from(a, m->excluded_nodes, m->n_excluded_nodes);
+    r->gpu_memory_min = (int64_t)m->gpu_memory_min;
+    r->driver_min = text_from(a, m->driver_min);
+    r->cuda_min = text_from(a, m->cuda_min);
+}
+
 static void volumes_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
 {
     r->n_volumes = (uint32_t)m->n_volumes;
@@ -97,6 +116,7 @@ static void role_from(struct arena *a, const Queued__V1__Role *m, struct spec_ro
     volumes_from(a, m, r);
     r->node_selector = rpc_pairs_from(a, m->node_selector, m->n_node_selector);
     tolerations_from(a, m, r);
+    affinity_from(a, m, r);
 }
 
 struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
@@ -180,6 +200,32 @@ static void tolerations_to(struct arena *a, const struct spec_role *r, Queued__V
     }
 }
 
+static void affinity_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
+{
+    m->n_affinity = r->n_affinity;
+    m->affinity = arena_alloc(a, r->n_affinity * sizeof(*m->affinity));
+    for (uint32_t i = 0; i < r->n_affinity; i++) {
+        Queued__V1__NodeMatch *to = arena_alloc(a, sizeof(*to));
+
+        queued__v1__node_match__init(to);
+        to->has_term = true;
+        to->term = r->affinity[i].term;
+        to->key = rpc_text(r->affinity[i].key);
+        to->operator_ = rpc_text(r->affinity[i].op);
+        to->n_values = r->affinity[i].values.n;
+        to->values = strings_to(a, &r->affinity[i].values);
+        m->affinity[i] = to;
+    }
+    m->n_nodes = r->nodes.n;
+    m->nodes = strings_to(a, &r->nodes);
+    m->n_excluded_nodes = r->excluded_nodes.n;
+    m->excluded_nodes = strings_to(a, &r->excluded_nodes);
+    m->has_gpu_memory_min = r->gpu_memory_min > 0;
+    m->gpu_memory_min = (uint64_t)r->gpu_memory_min;
+    m->driver_min = rpc_text(r->driver_min);
+    m->cuda_min = rpc_text(r->cuda_min);
+}
+
 static void volumes_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
 {
     m->n_volumes = r->n_volumes;
@@ -249,6 +295,7 @@ static Queued__V1__Role *role_to(struct arena *a, const struct spec_role *r)
     m->n_node_selector = r->node_selector.n;
     m->node_selector = rpc_pairs_to(a, &r->node_selector);
     tolerations_to(a, r, m);
+    affinity_to(a, r, m);
     return m;
 }
 

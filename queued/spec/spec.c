@@ -133,6 +133,17 @@ struct spec *spec_copy(const struct spec *s)
     return to;
 }
 
+bool spec_match_fits(const char *op, size_t n_values)
+{
+    if (!op)
+        return false;
+    if (strcmp(op, "Exists") == 0 || strcmp(op, "DoesNotExist") == 0)
+        return n_values == 0;
+    if (strcmp(op, "Gt") == 0 || strcmp(op, "Lt") == 0)
+        return n_values == 1;
+    return n_values > 0 && (strcmp(op, "In") == 0 || strcmp(op, "NotIn") == 0);
+}
+
 enum spec_condition spec_condition(const char *word)
 {
     static const char *const words[SPEC_CONDITIONS] = {"succeeded", "finished", "started",

@@ -133,6 +133,8 @@ void spec_destroy(struct spec *s);
 /* A deep copy. */
 struct spec *spec_copy(const struct spec *s);
 
+/* Is it an operator of spec_match, with a number of values that suits it? */
+bool spec_match_fits(const char *op, size_t n_values);
 /* Copy what decides which nodes a role may use: selector, affinity, names, versions, tolerations.
  */
 void spec_copy_placement(struct arena *a, struct spec_role *to, const struct spec_role *from);

@@ -423,6 +423,60 @@ static bool may_tolerate(const struct check *c, const char *key)
     return false;
 }
 
+static int check_affinity(const struct check *c, const struct spec_role *r)
+{
+    if (r->n_affinity > ROLE_MATCHES_MAX)
+        return bad(c, ".placement.affinity", "more than 64 expressions");
+    for (uint32_t i = 0; i < r->n_affinity; i++) {
+        const struct spec_match *m = &r->affinity[i];
+
+        if (!m->key || !is_qualified(m->key))
+            return bad(c, ".placement.affinity", "keys must be label keys");
+        if (!spec_match_fits(m->op, m->values.n))
+            return bad(c, ".placement.affinity",
+                       "operators are In and NotIn with values, Gt and Lt with one, Exists and "
+                       "DoesNotExist without");
+        for (uint32_t k = 0; k < m->values.n; k++)
+            if (!is_label_value(m->values.v[k]))
+                return bad(c, ".placement.affinity", "values must be label values");
+        if (i && m->term < m[-1].term)
+            return bad(c, ".placement.affinity", "terms must follow each other");
+    }
+    return 0;
+}
+
+static int check_names(const struct check *c, const char *path, const struct spec_strings *names)
+{
+    if (names->n > ROLE_NODES_MAX)
+        return bad(c, path, "more than 256");
+    for (uint32_t i = 0; i < names->n; i++)
+        if (!str_is_dns_subdomain(names->v[i]))
+            return bad(c, path, "must be names of nodes");
+    return 0;
+}
+
+static bool is_version(const char *v)
+{
+    return !v || (*v >= '0' && *v <= '9' && strlen(v) <= VERSION_MAX &&
+                  strspn(v, "0123456789.") == strlen(v));
+}
+
+static int check_versions(const struct check *c, const struct spec_role *r)
+{
+    if ((r->gpu_memory_min || r->driver_min || r->cuda_min) && r->gpus == 0)
+        return bad(c, ".resources.gpus", "is 0, and GPU memory, driver or CUDA is asked for");
+    if (r->gpu_memory_min < 0 || r->gpu_memory_min > INT64_C(1) << 50)
+        return bad(c, ".resources.gpuMemoryMin", "must be at most 1Pi");
+    if (!is_version(r->driver_min))
+        return bad(c, ".placement.driver.min", "must be a version like 550.54");
+    if (!is_version(r->cuda_min))
+        return bad(c, ".placement.driver.cuda", "must be a version like 12.4");
+    if (check_names(c, ".placement.nodes", &r->nodes) ||
+        check_names(c, ".placement.excludeNodes", &r->excluded_nodes))
+        return -1;
+    return check_affinity(c, r);
+}
+
 static int check_placement(const struct check *c, const struct spec_role *r)
 {
     if (r->node_selector.n > ROLE_SELECTOR_MAX)
@@ -489,7 +543,7 @@ static int check_roles(struct check *c)
             if (strcmp(s->roles[k].name, r->name) == 0)
                 return bad(c, ".name", "is used by another role");
         if (check_resources(c, r) || check_container(c, r) || check_env(c, r) ||
-            check_volumes(c, r) || check_placement(c, r))
+            check_volumes(c, r) || check_placement(c, r) || check_versions(c, r))
             return -1;
         pods += r->replicas;
     }

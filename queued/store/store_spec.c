@@ -15,6 +15,7 @@ typedef Queued__Record__PairRecord pair_record;
 typedef Queued__Record__VolumeRecord volume_record;
 typedef Queued__Record__TolerationRecord toleration_record;
 typedef Queued__Record__ExtendedRecord extended_record;
+typedef Queued__Record__MatchRecord match_record;
 
 /* Borrowed; "" stays "", as NULL means not given. */
 static char *text(const char *s)
@@ -85,6 +86,27 @@ static void make_tolerations(role_record *r, const struct spec_role *role, struc
     }
 }
 
+static void make_affinity(role_record *r, const struct spec_role *role, struct arena *a)
+{
+    r->n_affinity = role->n_affinity;
+    r->affinity = arena_alloc(a, role->n_affinity * sizeof(*r->affinity));
+    for (uint32_t i = 0; i < role->n_affinity; i++) {
+        match_record *m = arena_alloc(a, sizeof(*m));
+
+        queued__record__match_record__init(m);
+        PACK(m, term, role->affinity[i].term);
+        m->key = text(role->affinity[i].key);
+        m->operator_ = text(role->affinity[i].op);
+        m->values = make_strings(&role->affinity[i].values, &m->n_values, a);
+        r->affinity[i] = m;
+    }
+    r->nodes = make_strings(&role->nodes, &r->n_nodes, a);
+    r->excluded_nodes = make_strings(&role->excluded_nodes, &r->n_excluded_nodes, a);
+    PACK(r, gpu_memory_min, role->gpu_memory_min);
+    r->driver_min = text(role->driver_min);
+    r->cuda_min = text(role->cuda_min);
+}
+
 static void make_extended(role_record *r, const struct spec_role *role, struct arena *a)
 {
     r->n_extended = role->n_extended;
@@ -120,6 +142,7 @@ static role_record *make_role(const struct spec_role *role, struct arena *a)
     make_volumes(r, role, a);
     r->node_selector = make_pairs(&role->node_selector, &r->n_node_selector, a);
     make_tolerations(r, role, a);
+    make_affinity(r, role, a);
     return r;
 }
 
@@ -210,6 +233,24 @@ static void take_tolerations(struct spec_role *role, const role_record *r, struc
     }
 }
 
+static void take_affinity(struct spec_role *role, const role_record *r, struct arena *a)
+{
+    role->n_affinity = (uint32_t)r->n_affinity;
+    role->affinity = arena_alloc(a, r->n_affinity * sizeof(*role->affinity));
+    for (size_t i = 0; i < r->n_affinity; i++) {
+        role->affinity[i].term = r->affinity[i]->term;
+        role->affinity[i].key = copy(a, r->affinity[i]->key);
+        role->affinity[i].op = copy(a, r->affinity[i]->operator_);
+        take_strings(&role->affinity[i].values, r->affinity[i]->values, r->affinity[i]->n_values,
+                     a);
+    }
+    take_strings(&role->nodes, r->nodes, r->n_nodes, a);
+    take_strings(&role->excluded_nodes, r->excluded_nodes, r->n_excluded_nodes, a);
+    role->gpu_memory_min = r->gpu_memory_min;
+    role->driver_min = copy(a, r->driver_min);
+    role->cuda_min = copy(a, r->cuda_min);
+}
+
 static void take_extended(struct spec_role *role, const role_record *r, struct arena *a)
 {
     role->n_extended = (uint32_t)r->n_extended;
@@ -238,6 +279,7 @@ static void take_role(struct spec_role *role, const role_record *r, struct arena
     take_volumes(role, r, a);
     take_pairs(&role->node_selector, r->node_selector, r->n_node_selector, a);
     take_tolerations(role, r, a);
+    take_affinity(role, r, a);
 }
 
 /* What the core relies on, whatever wrote the record. */
@@ -259,6 +301,10 @@ static int check_role(const role_record *r, struct err *err)
         if (!r->extended[i]->name || r->extended[i]->amount < 1 ||
             r->extended[i]->amount > RESOURCE_AMOUNT_MAX)
             return err_set(err, ERR_INVALID, "an extended resource without name or amount");
+    for (size_t i = 0; i < r->n_affinity; i++)
+        if (!r->affinity[i]->key ||
+            !spec_match_fits(r->affinity[i]->operator_, r->affinity[i]->n_values))
+            return err_set(err, ERR_INVALID, "an affinity without key, operator or values");
     for (size_t i = 0; i < r->n_node_selector; i++)
         if (!r->node_selector[i]->key || !r->node_selector[i]->value)
             return err_set(err, ERR_INVALID, "a node selector without key or value");

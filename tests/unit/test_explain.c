@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -270,6 +271,42 @@ static void what_no_node_has_goes_before_what_is_used_up(void **state)
     assert_non_null(strstr(x.text, "memory"));
 }
 
+static void each_way_in_which_nodes_are_out_is_counted(void **state)
+{
+    static const char *const drivers[] = {"550.54", "570.10", NULL, "565"};
+    static const char *excluded = "n0";
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 1, 8);
+    struct explain x;
+
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        struct node_fact *f;
+
+        (void)snprintf(name, sizeof(name), "n%d", i);
+        f = site_node(name, "b0", "r0", SITE_H100, 8);
+        if (drivers[i])
+            site_node_label(f, "nvidia.com/cuda.driver-version.full", drivers[i]);
+        if (i == 1)
+            site_node_taint(f, "dedicated");
+        core_node(c, f);
+    }
+    s->roles[0].driver_min = "570";
+    x = why(c, s, "NoSuchHardware");
+    assert_non_null(strstr(x.text, "4 nodes have 8 GPUs, none is allowed; 3 an older driver"));
+    assert_non_null(strstr(x.text, "1 a taint that is not tolerated (dedicated)"));
+    assert_int_equal(number(&x, "allowed_nodes"), 0);
+    s = site_spec("two", 3, 8);
+    s->roles[0].driver_min = "560";
+    x = why(c, s, "NoSuchHardware");
+    assert_non_null(strstr(x.text, "the whole cluster has 1, healthy or not; 2 an older driver"));
+    s = site_spec("other", 1, 8);
+    s->roles[0].excluded_nodes = (struct spec_strings){&excluded, 1};
+    s->roles[0].driver_min = "550";
+    assert_int_equal(core_job(c, core_submit(c, s))->state, JOB_PENDING);
+    assert_int_equal(core_cycle(c), 1); /* on n3 */
+}
+
 static void hardware_that_is_not_there_goes_before_a_limit_that_is_full(void **state)
 {
     struct core *c = *state;
@@ -306,6 +343,7 @@ int main(void)
         TEST(positions_count_by_priority_and_age),
         TEST(cpu_that_is_used_up_is_no_question_of_whole_nodes),
         TEST(what_no_node_has_goes_before_what_is_used_up),
+        TEST(each_way_in_which_nodes_are_out_is_counted),
         TEST(hardware_that_is_not_there_goes_before_a_limit_that_is_full),
     };
 

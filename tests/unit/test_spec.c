@@ -202,6 +202,43 @@ static void no_condition(struct spec *s)
     waits(s, "other", "done");
 }
 
+static void affinity(struct spec *s, const char *op, uint32_t n)
+{
+    static const char *values[] = {"1", "2"};
+
+    s->roles[0].n_affinity = 1;
+    s->roles[0].affinity = arena_alloc(&s->arena, sizeof(*s->roles[0].affinity));
+    s->roles[0].affinity[0] = (struct spec_match){1, "zone", op, {values, n}};
+}
+
+static void bad_operator(struct spec *s)
+{
+    affinity(s, "Is", 1);
+}
+
+static void too_many_values(struct spec *s)
+{
+    affinity(s, "Gt", 2);
+}
+
+static void bad_version(struct spec *s)
+{
+    s->roles[0].driver_min = "new";
+}
+
+static void bad_node(struct spec *s)
+{
+    static const char *name = "gpu_1";
+
+    s->roles[0].nodes = (struct spec_strings){&name, 1};
+}
+
+static void memory_without_gpus(struct spec *s)
+{
+    s->roles[0].gpus = 0;
+    s->roles[0].gpu_memory_min = 1 << 30;
+}
+
 static void each_fault_is_refused_with_its_path(void **state)
 {
     static const struct {
@@ -220,6 +257,11 @@ static void each_fault_is_refused_with_its_path(void **state)
         {foreign_namespace, ERR_REFUSED, "spec.namespace"},
         {unknown_class, ERR_REFUSED, "spec.priorityClass"},
         {unknown_level, ERR_REFUSED, "spec.topology.required"},
+        {bad_operator, ERR_INVALID, "spec.roles[0].placement.affinity"},
+        {too_many_values, ERR_INVALID, "spec.roles[0].placement.affinity"},
+        {bad_version, ERR_INVALID, "spec.roles[0].placement.driver.min"},
+        {bad_node, ERR_INVALID, "spec.roles[0].placement.nodes"},
+        {memory_without_gpus, ERR_INVALID, "spec.roles[0].resources.gpus"},
         {no_condition, ERR_INVALID, "spec.dependsOn[0].condition"},
         {preferred_is_wider, ERR_INVALID, "spec.topology.preferred"},
         {other_hierarchy, ERR_INVALID, "spec.topology.preferred"},
@@ -333,6 +375,35 @@ static void held(struct spec *s)
     s->is_held = true;
 }
 
+static void on_nodes(struct spec *s)
+{
+    static const char *names[] = {"n0", "n1"};
+
+    s->roles[0].nodes = (struct spec_strings){names, 2};
+}
+
+static void not_on_nodes(struct spec *s)
+{
+    on_nodes(s);
+    s->roles[0].excluded_nodes = s->roles[0].nodes;
+    s->roles[0].nodes.n = 0;
+}
+
+static void gpu_memory(struct spec *s)
+{
+    s->roles[0].gpu_memory_min = 1 << 30;
+}
+
+static void driver(struct spec *s)
+{
+    s->roles[0].driver_min = "550";
+}
+
+static void cuda(struct spec *s)
+{
+    s->roles[0].cuda_min = "550";
+}
+
 static void a_job_up_to_normal_is_preemptible_unless_it_says_no(void **state)
 {
     struct spec *s = site_spec("job", 2, 8);
@@ -372,6 +443,15 @@ static void every_change_changes_the_digest(void **state)
         waits_for_success,
         waits_for_failure,
         no_condition,
+        bad_operator,
+        too_many_values,
+        bad_version,
+        bad_node,
+        on_nodes,
+        not_on_nodes,
+        gpu_memory,
+        driver,
+        cuda,
     };
     enum { N = sizeof(changes) / sizeof(changes[0]) };
     uint64_t seen[N + 1];

@@ -103,6 +103,16 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_true(s->roles[0].cpu_milli == 500);
     assert_int_equal(w->replicas, 4);
     assert_int_equal(w->gpus, 8);
+    assert_true(w->gpu_memory_min == INT64_C(80000000000));
+    assert_int_equal(w->n_affinity, 3);
+    assert_int_equal(w->affinity[1].term, 1);
+    assert_string_equal(w->affinity[1].operator_, "DoesNotExist");
+    assert_int_equal(w->affinity[2].term, 2);
+    assert_string_equal(w->affinity[2].values[0], "7");
+    assert_int_equal(w->n_nodes, 2);
+    assert_string_equal(w->excluded_nodes[0], "gpu-003");
+    assert_string_equal(w->driver_min, "550.54");
+    assert_string_equal(w->cuda_min, "12.4");
     assert_int_equal(w->n_gpu_models, 2);
     assert_string_equal(w->gpu_models[1], "H200");
     assert_true(w->cpu_milli == 96000);
@@ -215,7 +225,7 @@ static void what_is_not_acted_on_is_refused_with_its_path(void **state)
         "minReplicas", "spares",  "leader", "startAfter",      "template",
         "envFrom",     "secrets", "ports",  "imagePullPolicy",
     };
-    static const char *const in_resources[] = {"gpuMemoryMin", "mig", "rdma", "ephemeralStorage"};
+    static const char *const in_resources[] = {"mig", "rdma", "ephemeralStorage"};
     static const char *const in_checkpoint[] = {"signal", "target", "path", "exitZero"};
     char text[512], want[256];
 

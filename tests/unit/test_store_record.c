@@ -168,9 +168,24 @@ static void a_spec_comes_back_byte_by_byte(void **state)
     }
 }
 
-static void whether_a_job_is_preemptible_or_held_comes_back(void **state)
+static void assert_digests_equal(const struct spec *x, const struct spec *y)
+{
+    struct str a = {0}, b = {0};
+
+    spec_feed(x, feed_str, &a);
+    spec_feed(y, feed_str, &b);
+    assert_int_equal(a.len, b.len);
+    assert_memory_equal(a.s, b.s, a.len);
+    str_fini(&a);
+    str_fini(&b);
+}
+
+static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
 {
     const struct store_bytes key = {"12345678", 8};
+
+    const char *values[] = {"a", "b"};
+    struct spec_match match = {3, "zone", "NotIn", {values, 2}};
 
     (void)state;
     for (int choice = SPEC_UNSAID; choice <= SPEC_NO; choice++) { /* held with two of them */
@@ -183,12 +198,18 @@ static void whether_a_job_is_preemptible_or_held_comes_back(void **state)
         want->preemptible = (enum spec_choice)choice;
         want->is_held = choice != SPEC_YES;
         want->depends_on = want->labels;
+        want->roles[0].n_affinity = 1;
+        want->roles[0].affinity = &match;
+        want->roles[0].nodes = match.values;
+        want->roles[0].gpu_memory_min = INT64_C(80000000000);
+        want->roles[0].driver_min = want->roles[0].cuda_min = "550.54";
         store_make_spec(&r, want, &a);
         store_pack(&out, STORE_SPECS, key, &r.base);
         assert_int_equal(store_decode_spec(key, (struct store_bytes){out.s, out.len}, &got, &err),
                          0);
         assert_int_equal(got->preemptible, choice);
         assert_int_equal(got->is_held, want->is_held);
+        assert_digests_equal(got, want);
         assert_int_equal(got->depends_on.n, want->labels.n);
         assert_string_equal(got->depends_on.v[0].key, want->labels.v[0].key);
         str_fini(&out);
@@ -492,7 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_comes_back_field_by_field, setup, teardown),
         cmocka_unit_test_setup_teardown(a_spec_comes_back_byte_by_byte, setup, teardown),
-        cmocka_unit_test_setup_teardown(whether_a_job_is_preemptible_or_held_comes_back, setup,
+        cmocka_unit_test_setup_teardown(what_a_job_says_of_its_nodes_and_its_wait_comes_back, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_spec_that_is_not_there_is_not_found, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_and_meta_come_back, setup, teardown),

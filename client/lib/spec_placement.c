@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_placement.c - the placement of one role of a job file: which nodes it may use.
+ *
+ * Affinity has the form of Kubernetes; only what is required of labels is acted on.
+ */
+#include <string.h>
+
+#include "spec/limits.h"
+#include "spec_read.h"
+#include "util/mem.h"
+#include "util/str.h"
+
+static int read_selector(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct pairs_wish wish = {d->arena, ROLE_SELECTOR_MAX, NULL};
+
+    return read_pairs(at, &wish, &d->role.node_selector, &d->role.n_node_selector, err);
+}
+
+static int read_operator(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "Exists") != 0 && strcmp(s, "Equal") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is no operator; use Exists or Equal", s);
+    *(const char **)out = s;
+    return 0;
+}
+
+static int read_effect(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "NoSchedule") != 0 && strcmp(s, "PreferNoSchedule") != 0 &&
+        strcmp(s, "NoExecute") != 0)
+        return yaml_fail(
+            at, err, "\"%.40s\" is no effect; use NoSchedule, PreferNoSchedule or NoExecute", s);
+    *(const char **)out = s;
+    return 0;
+}
+
+static const struct yaml_field toleration_fields[] = {
+    {"key", read_text, offsetof(struct queued_toleration, key), false, NULL},
+    {"operator", read_operator, offsetof(struct queued_toleration, operator_), false, NULL},
+    {"value", read_value, offsetof(struct queued_toleration, value), false, NULL},
+    {"effect", read_effect, offsetof(struct queued_toleration, effect), false, NULL},
+    {"tolerationSeconds", NULL, 0, false, SPEC_LATER},
+};
+
+struct tolerations {
+    struct queued_toleration *v;
+    size_t n;
+};
+
+static int add_toleration(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct tolerations *l = out;
+    struct queued_toleration *t = &l->v[l->n++];
+
+    (void)key;
+    if (yaml_walk(at, toleration_fields, ARRAY_LEN(toleration_fields), t, err))
+        return -1;
+    if (!t->key && (!t->operator_ || strcmp(t->operator_, "Exists") != 0))
+        return yaml_fail(at, err, "\"key\" is missing; only operator Exists goes without");
+    return 0;
+}
+
+static int read_tolerations(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct tolerations l = {0};
+
+    if (at->node->kind != YAML_LIST)
+        return yaml_fail(at, err, "must be a list, like [{key: dedicated, operator: Exists}]");
+    if (at->node->n > ROLE_TOLERATIONS_MAX)
+        return yaml_fail(at, err, "has more than %d entries", ROLE_TOLERATIONS_MAX);
+    l.v = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*l.v));
+    if (yaml_each(at, add_toleration, &l, err))
+        return -1;
+    d->role.tolerations = l.v;
+    d->role.n_tolerations = l.n;
+    return 0;
+}
+
+/* ---- affinity, in the form of Kubernetes */
+
+struct matches {
+    struct arena *arena;
+    struct queued_match v[ROLE_MATCHES_MAX];
+    size_t n;
+    uint32_t term;
+};
+
+struct match_draft {
+    struct arena *arena;
+    struct queued_match match;
+};
+
+static int read_match_operator(const struct yaml_at *at, void *draft, struct err *err)
+{
+    static const char *const words[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};
+    struct match_draft *d = draft;
+
+    if (yaml_string(at, &d->match.operator_, err))
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(words[i], d->match.operator_) == 0)
+            return 0;
+    return yaml_fail(at, err,
+                     "\"%.40s\" is no operator; use In, NotIn, Exists, DoesNotExist, Gt or Lt",
+                     d->match.operator_);
+}
+
+static int read_match_values(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct match_draft *d = draft;
+
+    return read_texts(at, d->arena, &d->match.values, &d->match.n_values, err);
+}
+
+static const struct yaml_field match_fields[] = {
+    {"key", read_text, offsetof(struct match_draft, match.key), true, NULL},
+    {"operator", read_match_operator, 0, true, NULL},
+    {"values", read_match_values, 0, false, NULL},
+};
+
+static int add_match(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct matches *l = out;
+    struct match_draft d = {.arena = l->arena, .match.term = l->term};
+
+    (void)key;
+    if (l->n == ROLE_MATCHES_MAX)
+        return yaml_fail(at, err, "at most %d expressions are allowed in all", ROLE_MATCHES_MAX);
+    if (yaml_walk(at, match_fields, ARRAY_LEN(match_fields), &d, err))
+        return -1;
+    l->v[l->n++] = d.match;
+    return 0;
+}
+
+static int read_expressions(const struct yaml_at *at, void *out, struct err *err)
+{
+    if (at->node->kind != YAML_LIST || at->node->n == 0)
+        return yaml_fail(at, err, "must be a list, like [{key: zone, operator: In, values: [a]}]");
+    return yaml_each(at, add_match, out, err);
+}
+
+static const struct yaml_field term_fields[] = {
+    {"matchExpressions", read_expressions, 0, true, NULL},
+    {"matchFields", NULL, 0, false, "is not acted on; name nodes in placement.nodes"},
+};
+
+static int add_term(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct matches *l = out;
+
+    (void)key;
+    l->term++;
+    return yaml_walk(at, term_fields, ARRAY_LEN(term_fields), l, err);
+}
+
+static int read_terms(const struct yaml_at *at, void *out, struct err *err)
+{
+    if (at->node->kind != YAML_LIST || at->node->n == 0)
+        return yaml_fail(at, err, "must be a list of terms, like [{matchExpressions: [...]}]");
+    return yaml_each(at, add_term, out, err);
+}
+
+static const struct yaml_field required_fields[] = {
+    {"nodeSelectorTerms", read_terms, 0, true, NULL},
+};
+
+static int read_required(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, required_fields, ARRAY_LEN(required_fields), out, err);
+}
+
+static const struct yaml_field node_affinity_fields[] = {
+    {"requiredDuringSchedulingIgnoredDuringExecution", read_required, 0, true, NULL},
+    {"preferredDuringSchedulingIgnoredDuringExecution", NULL, 0, false, SPEC_LATER},
+};
+
+static int read_node_affinity(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, node_affinity_fields, ARRAY_LEN(node_affinity_fields), out, err);
+}
+
+static const struct yaml_field affinity_fields[] = {
+    {"nodeAffinity", read_node_affinity, 0, true, NULL},
+    {"podAffinity", NULL, 0, false, "is not acted on; use topology"},
+    {"podAntiAffinity", NULL, 0, false, "is not acted on; use topology"},
+};
+
+static int read_affinity(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct matches l = {.arena = d->arena};
+    struct queued_match *v;
+
+    if (yaml_walk(at, affinity_fields, ARRAY_LEN(affinity_fields), &l, err))
+        return -1;
+    v = arena_alloc(d->arena, l.n * sizeof(*v));
+    memcpy(v, l.v, l.n * sizeof(*v));
+    d->role.affinity = v;
+    d->role.n_affinity = l.n;
+    return 0;
+}
+
+static int read_names(const struct yaml_at *at, struct arena *arena, const char *const **ret,
+                      size_t *ret_n, struct err *err)
+{
+    if (read_texts(at, arena, ret, ret_n, err))
+        return -1;
+    for (size_t i = 0; i < *ret_n; i++)
+        if (!str_is_dns_subdomain((*ret)[i]))
+            return yaml_fail(at, err, "\"%.80s\" is no name of a node", (*ret)[i]);
+    return 0;
+}
+
+static int read_nodes(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+
+    return read_names(at, d->arena, &d->role.nodes, &d->role.n_nodes, err);
+}
+
+static int read_excluded_nodes(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+
+    return read_names(at, d->arena, &d->role.excluded_nodes, &d->role.n_excluded_nodes, err);
+}
+
+/* ---- driver */
+
+static int read_version(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (*s < '0' || *s > '9' || s[strspn(s, "0123456789.")] || strlen(s) > VERSION_MAX)
+        return yaml_fail(at, err, "\"%.40s\" is no version; write it like \"550.54\"", s);
+    *(const char **)out = s;
+    return 0;
+}
+
+static const struct yaml_field driver_fields[] = {
+    {"min", read_version, offsetof(struct role_draft, role.driver_min), false, NULL},
+    {"cuda", read_version, offsetof(struct role_draft, role.cuda_min), false, NULL},
+    {"sameAcrossGang", NULL, 0, false, SPEC_LATER},
+};
+
+static int read_driver(const struct yaml_at *at, void *draft, struct err *err)
+{
+    return yaml_walk(at, driver_fields, ARRAY_LEN(driver_fields), draft, err);
+}
+
+static const struct yaml_field placement_fields[] = {
+    {"nodeSelector", read_selector, 0, false, NULL},
+    {"tolerations", read_tolerations, 0, false, NULL},
+    {"affinity", read_affinity, 0, false, NULL},
+    {"nodes", read_nodes, 0, false, NULL},
+    {"excludeNodes", read_excluded_nodes, 0, false, NULL},
+    {"exclusiveNode", NULL, 0, false, SPEC_LATER},
+    {"pack", NULL, 0, false, SPEC_LATER},
+    {"driver", read_driver, 0, false, NULL},
+};
+
+int read_placement(const struct yaml_at *at, void *draft, struct err *err)
+{
+    return yaml_walk(at, placement_fields, ARRAY_LEN(placement_fields), draft, err);
+}
