@@ -28,11 +28,11 @@ struct replay {
     const struct policy *policy;
     struct plain *plain; /* NULL: the daemon's own policy */
     struct effects fx;
-    VEC(struct job_id) stopped;   /* by the core, not yet gone */
-    usec_t now;                   /* of the trace */
-    size_t next;                  /* job to be submitted */
-    size_t oldest;                /* that may still wait */
-    VEC(struct trace_job *) ends; /* heap */
+    VEC(struct job_id) started, stopped; /* by the core; not yet played */
+    usec_t now;                          /* of the trace */
+    size_t next;                         /* job to be submitted */
+    size_t oldest;                       /* that may still wait */
+    VEC(struct trace_job *) ends;        /* heap */
     VEC(struct trace_job *) by_key;
     uint64_t free_gpus;
     size_t n_waiting;
@@ -89,9 +89,14 @@ static void ends_remove(struct replay *r, struct trace_job *j)
 
 static void take_effects(struct replay *r)
 {
-    for (size_t i = 0; i < r->fx.list.n; i++)
-        if (r->fx.list.v[i].kind == EFFECT_GANG_STOP)
-            *vec_push(&r->stopped) = r->fx.list.v[i].job;
+    for (size_t i = 0; i < r->fx.list.n; i++) {
+        const struct effect *e = &r->fx.list.v[i];
+
+        if (e->kind == EFFECT_GANG_START)
+            *vec_push(&r->started) = e->job;
+        else if (e->kind == EFFECT_GANG_STOP)
+            *vec_push(&r->stopped) = e->job;
+    }
     effects_clear(&r->fx);
 }
 
@@ -346,6 +351,8 @@ static void start(struct replay *r, struct trace_job *j)
 {
     struct tenant_share *share = share_of(r, j);
 
+    if (j->is_started)
+        return;
     j->is_started = true;
     j->start = r->now;
     j->end = r->now + j->duration;
@@ -357,24 +364,6 @@ static void start(struct replay *r, struct trace_job *j)
     write_nodes(r, j);
     tell(r, j, POD_RUNNING);
     ends_push(r, j);
-}
-
-static void decide(struct replay *r)
-{
-    struct event ev;
-
-    while (next_decision(r, &ev)) {
-        struct trace_job *j = NULL;
-
-        r->totals->decisions++;
-        if (ev.kind == EV_GANG_PLACED)
-            j = job_of(r, ev.u.placed.job);
-        if (j && r->plain)
-            plain_remove(r->plain, state_job(r->state, ev.u.placed.job));
-        (void)apply(r, &ev);
-        if (j)
-            start(r, j);
-    }
 }
 
 static void free_gpus(struct replay *r, const struct trace_job *j)
@@ -428,6 +417,30 @@ static void stop(struct replay *r, struct job_id id)
     r->totals->evictions++;
     r->oldest = 0;
     count_waiting(r, t);
+}
+
+/* The cluster does at once what it is told. */
+static void play(struct replay *r)
+{
+    while (r->started.n || r->stopped.n) {
+        if (r->stopped.n)
+            stop(r, r->stopped.v[--r->stopped.n]);
+        else
+            start(r, job_of(r, r->started.v[--r->started.n]));
+    }
+}
+
+static void decide(struct replay *r)
+{
+    struct event ev;
+
+    while (next_decision(r, &ev)) {
+        r->totals->decisions++;
+        if (r->plain && ev.kind == EV_GANG_PLACED)
+            plain_remove(r->plain, state_job(r->state, ev.u.placed.job));
+        (void)apply(r, &ev);
+        play(r);
+    }
 }
 
 /* Time passes with what runs and waits now. */
@@ -486,12 +499,8 @@ static int run(struct replay *r, struct err *err)
         for (; r->next < t->jobs.n && t->jobs.v[r->next].submit == at; r->next++)
             if (submit(r, &t->jobs.v[r->next], err))
                 return -1;
+        play(r);
         decide(r);
-        while (r->stopped.n) {
-            while (r->stopped.n)
-                stop(r, r->stopped.v[--r->stopped.n]);
-            decide(r);
-        }
         r->moved_at = r->ends.n ? at : r->moved_at;
     }
     for (size_t i = 0; i < r->by_key.n; i++)
@@ -517,6 +526,7 @@ int replay_run(struct trace *t, const struct policy *plain, const struct setting
     site_fini(&r.site);
     vec_fini(&r.ends);
     vec_fini(&r.by_key);
+    vec_fini(&r.started);
     vec_fini(&r.stopped);
     return rc;
 }
