@@ -485,6 +485,8 @@ struct queued_node {
     const char *const *jobs;
     size_t n_taints;
     const char *const *taints;
+    const char *drained; /* by whom and why; NULL: it is not */
+    int64_t drained_us;
 };
 
 struct queued_nodes {
@@ -495,6 +497,14 @@ struct queued_nodes {
 QUEUED_API int queued_nodes(struct queued_client *c, struct queued_nodes **ret,
                             struct queued_error *error);
 QUEUED_API void queued_nodes_free(struct queued_nodes *nodes);
+
+/* Place nothing new on a node (for administrators); what runs there runs on. It lasts until it is
+ * given back, also over restarts. reason: NULL none. */
+QUEUED_API int queued_drain(struct queued_client *c, const char *node, const char *reason,
+                            struct queued_error *error);
+/* Give it back; no error when it is not drained. */
+QUEUED_API int queued_undrain(struct queued_client *c, const char *node,
+                              struct queued_error *error);
 
 struct queued_model {
     const char *model;

@@ -32,6 +32,8 @@ const struct cli_command cli_commands[] = {
     {"wait", "block until jobs are finished, running or scheduled", HELP_WAIT, cmd_wait},
     {"watch", "stream of events", HELP_WATCH, cmd_watch},
     {"nodes", "nodes and their GPUs", HELP_NODES, cmd_nodes},
+    {"drain", "place nothing new on nodes", HELP_DRAIN, cmd_drain},
+    {"undrain", "give drained nodes back", HELP_UNDRAIN, cmd_undrain},
     {"topology", "free GPUs by level of the network", HELP_TOPOLOGY, cmd_topology},
     {"quota", "what tenants may use and do use", HELP_QUOTA, cmd_quota},
     {"version", "versions of this program and of the daemon", HELP_VERSION, cmd_version},

@@ -130,6 +130,8 @@ int cmd_wait(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
 int cmd_topology(int argc, char **argv);
+int cmd_drain(int argc, char **argv);
+int cmd_undrain(int argc, char **argv);
 int cmd_quota(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);

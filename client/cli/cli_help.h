@@ -157,6 +157,17 @@
     "  --no-headers         without the line of titles\n"                                          \
     "  -o FORMAT            table, wide, json, yaml, name\n"
 
+#define HELP_DRAIN                                                                                 \
+    "  queuectl drain gpu-017 --reason \"disk swap\"\n"                                            \
+    "  queuectl drain gpu-017 gpu-018 --requeue\n\n"                                               \
+    "queuectl drain NODE...   place nothing new there until undrain; for administrators\n\n"       \
+    "  --requeue            send the jobs on it back to the queue; running ones save first\n"      \
+    "  --reason TEXT        shown with the node\n"
+
+#define HELP_UNDRAIN                                                                               \
+    "  queuectl undrain gpu-017\n\n"                                                               \
+    "queuectl undrain NODE...   nodes take jobs again; for administrators\n"
+
 #define HELP_TOPOLOGY                                                                              \
     "  queuectl topology\n"                                                                        \
     "  nvidia-smi topo -m > host.txt; queuectl topology --matrix host.txt\n\n"                     \

@@ -50,7 +50,10 @@ static void add_node(struct table *t, const struct queued_node *n, bool is_wide)
         table_add(t, join(&a, n->taints, n->n_taints));
     }
     table_add(t, join(&a, n->domains, n->n_domains));
-    table_add(t, health(n));
+    if (is_wide && n->drained)
+        table_addf(t, "%s %s", health(n), n->drained);
+    else
+        table_add(t, health(n));
     table_add(t, join(&a, n->jobs, n->n_jobs));
     arena_fini(&a);
 }
@@ -107,6 +110,11 @@ static struct document *node_document(struct arena *a, const struct queued_node 
     document_put_bool(a, d, "known", n->is_known);
     document_put_bool(a, d, "usable", n->is_usable);
     document_put_text(a, d, "trouble", n->trouble);
+    if (n->drained) {
+        part = document_put_map(a, d, "drained");
+        document_put_text(a, part, "text", n->drained);
+        document_put_time(a, part, "since", n->drained_us);
+    }
     put_list(a, d, "domains", n->domains, n->n_domains);
     document_put_int(a, d, "pods", n->pods);
     put_list(a, d, "jobs", n->jobs, n->n_jobs);

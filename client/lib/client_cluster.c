@@ -74,6 +74,36 @@ int queued_nodes(struct queued_client *c, struct queued_nodes **ret, struct queu
     return 0;
 }
 
+static int drain(struct queued_client *c, uint16_t method, const char *node, const char *reason,
+                 struct queued_error *error)
+{
+    Queued__V1__DrainRequest request = QUEUED__V1__DRAIN_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+    struct arena a = {0};
+    struct err err;
+    int rc;
+
+    request.node = arena_strdup(&a, node);
+    request.reason = reason ? arena_strdup(&a, reason) : NULL;
+    rc = client_call(c, method, &request.base, &reply, &err);
+    arena_fini(&a);
+    if (rc)
+        return client_fail(error, &err);
+    protobuf_c_message_free_unpacked(reply, NULL);
+    return 0;
+}
+
+int queued_drain(struct queued_client *c, const char *node, const char *reason,
+                 struct queued_error *error)
+{
+    return drain(c, QUEUED__V1__METHOD__METHOD_DRAIN, node, reason, error);
+}
+
+int queued_undrain(struct queued_client *c, const char *node, struct queued_error *error)
+{
+    return drain(c, QUEUED__V1__METHOD__METHOD_UNDRAIN, node, NULL, error);
+}
+
 struct topology_box {
     struct queued_topology pub; /* first: freed by its address */
     ProtobufCMessage *message;

@@ -146,6 +146,8 @@ struct queued_node view_node(const Queued__V1__Node *m)
         .jobs = (const char *const *)m->jobs,
         .n_taints = m->n_taints,
         .taints = (const char *const *)m->taints,
+        .drained = m->drained && *m->drained ? m->drained : NULL,
+        .drained_us = (int64_t)m->drained_us,
     };
 }
 

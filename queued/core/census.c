@@ -69,6 +69,7 @@ static void count_node(const struct demand_role *role, const struct resources *a
     ret->size_slots += resources_times(asks, &n->total, JOB_PODS_MAX);
     if (!n->is_usable) {
         ret->unhealthy++;
+        ret->drained += n->drain != NULL;
         ret->trouble = node_trouble(n);
         (void)str_copy(ret->trouble_node, sizeof(ret->trouble_node), n->name);
     } else if (n->total.amount[RES_GPUS] < n->expected_gpus && asks->amount[RES_GPUS]) {

@@ -12,7 +12,8 @@ struct census {
     uint32_t nodes;            /* known nodes with the GPUs that one pod asks, free or not */
     uint32_t out[REFUSALS];    /* of them, refused, and for what */
     uint32_t allowed;          /* of them, the rest */
-    uint32_t unhealthy;        /* of the allowed: cordoned, NotReady, deleting */
+    uint32_t unhealthy;        /* of the allowed: cordoned, drained, NotReady, deleting */
+    uint32_t drained;          /* of the unhealthy: by an operator of this daemon */
     uint64_t capacity_slots;   /* pods that the allowed could hold when empty, by GPUs */
     uint64_t size_slots;       /* the same by all resources */
     uint64_t free_gpus;        /* on healthy allowed nodes */

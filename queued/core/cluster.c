@@ -32,6 +32,14 @@ static void counted_pod_destroy(struct counted_pod *p)
     free(p);
 }
 
+static void drain_drop(struct cluster *c, struct drain *d)
+{
+    HASH_DELETE(hh, c->drains, d);
+    free(d->node);
+    free(d->text);
+    free(d);
+}
+
 void cluster_fini(struct cluster *c)
 {
     struct counted_pod *p, *next;
@@ -41,6 +49,8 @@ void cluster_fini(struct cluster *c)
         HASH_DELETE(hh, c->pods, p);
         counted_pod_destroy(p);
     }
+    while (c->drains)
+        drain_drop(c, c->drains);
     HASH_CLEAR(hh, c->node_by_name);
     topology_fini(&c->topology);
     for (size_t i = 0; i < c->nodes.n; i++)
@@ -94,6 +104,7 @@ static struct node *node_create(struct cluster *c, const char *name)
     struct node *n = xcalloc(1, sizeof(*n));
 
     n->name = xstrdup(name);
+    n->drain = cluster_drained(c, name);
     n->model = MODELS_MAX;
     for (int h = 0; h < HIERARCHIES_MAX; h++)
         n->domain[h] = IX_NONE;
@@ -256,10 +267,51 @@ static void unlist_by_name(struct cluster *c, const struct node *n)
     }
 }
 
+/* Its health may have changed: count it in again, wake who may use it now. */
+static void judge(struct cluster *c, struct node *n)
+{
+    bool was_usable = n->is_usable;
+
+    n->is_usable = node_trouble(n) == NULL;
+    count_in(c, n);
+    if (n->is_usable && !was_usable) /* what else may help has moved shape_gen; most is heartbeat */
+        wake_for(c, n);
+}
+
+const struct drain *cluster_drained(const struct cluster *c, const char *node)
+{
+    struct drain *d = NULL;
+
+    HASH_FIND_STR(c->drains, node, d);
+    return d;
+}
+
+void cluster_drain(struct cluster *c, const char *node, const char *text, usec_t since)
+{
+    struct node *n = cluster_find(c, node);
+    struct drain *d = NULL;
+
+    HASH_FIND_STR(c->drains, node, d);
+    if (d)
+        drain_drop(c, d);
+    d = NULL;
+    if (text) {
+        d = xcalloc(1, sizeof(*d));
+        *d = (struct drain){.node = xstrdup(node), .text = xstrdup(text), .since = since};
+        HASH_ADD_KEYPTR(hh, c->drains, d->node, strlen(d->node), d);
+    }
+    if (!n)
+        return;
+    c->fact_gen++;
+    count_out(c, n);
+    n->drain = d;
+    judge(c, n);
+}
+
 struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
 {
     struct node *n = c->nodes.v ? cluster_find(c, fact->name) : NULL;
-    bool moved, reshaped, was_usable;
+    bool moved, reshaped;
     struct resources before;
     int64_t expected_before;
 
@@ -272,7 +324,6 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     reshaped = moved || !same_taints(n->fact, fact) || n->fact->bad_picks != fact->bad_picks;
     before = n->total;
     expected_before = n->expected_gpus;
-    was_usable = n->is_usable;
     c->fact_gen++;
     count_out(c, n);
     if (n->model < MODELS_MAX)
@@ -290,15 +341,12 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         topology_add(&c->topology, n);
     }
     set_total(c, n);
-    n->is_usable = node_trouble(n) == NULL;
     if (reshaped || expected_before != n->expected_gpus ||
         memcmp(&before, &n->total, sizeof(before)) != 0)
         c->shape_gen++;
     if (n->model < MODELS_MAX)
         c->model_gpus[n->model] += n->total.amount[RES_GPUS];
-    count_in(c, n);
-    if (n->is_usable && !was_usable) /* what else may help has moved shape_gen; most is heartbeat */
-        wake_for(c, n);
+    judge(c, n);
     return n;
 }
 

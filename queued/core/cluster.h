@@ -35,6 +35,7 @@ struct cluster {
     VEC(uint32_t) by_name; /* node_ix of known nodes in name order */
     struct node *node_by_name;
     struct counted_pod *pods;
+    struct drain *drains;
     struct topology topology;
     int64_t model_gpus[MODELS_MAX]; /* GPUs of known nodes, free or not */
     uint64_t shape_gen; /* a node appeared, went, or changed its labels, taints or sizes */
@@ -59,6 +60,11 @@ struct node *cluster_node(const struct cluster *c, uint32_t ix);      /* NULL: n
 struct node *cluster_find(const struct cluster *c, const char *name); /* NULL: no such */
 /* The node of this name, imaginary when unknown ("" gives IX_NONE). */
 uint32_t cluster_node_named(struct cluster *c, const char *name);
+
+/* Drain a node, or change why (text); NULL: give it back. The node need not be there. */
+void cluster_drain(struct cluster *c, const char *node, const char *text, usec_t since);
+const struct drain *cluster_drained(const struct cluster *c,
+                                    const char *node); /* NULL: it is not */
 
 /* Hold or release one pod of a gang on a node. */
 void cluster_hold(struct cluster *c, uint32_t node_ix, const struct resources *asks);

@@ -11,6 +11,7 @@ const char *event_name(enum event_kind kind)
         [EV_JOB_SUBMIT] = "job-submit",
         [EV_JOB_VERB] = "job-verb",
         [EV_JOB_UPDATE] = "job-update",
+        [EV_NODE_DRAIN] = "node-drain",
         [EV_GANG_PLACED] = "gang-placed",
         [EV_GANG_CLAIMED] = "gang-claimed",
         [EV_GANG_PREEMPTED] = "gang-preempted",
@@ -95,6 +96,10 @@ void event_fini(struct event *ev)
     case EV_JOB_UPDATE:
         spec_destroy(ev->u.update.spec);
         free(ev->u.update.why);
+        break;
+    case EV_NODE_DRAIN:
+        free(ev->u.drain.node);
+        free(ev->u.drain.why);
         break;
     case EV_CLUSTER:
         free(ev->u.cluster.text);

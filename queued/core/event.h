@@ -23,6 +23,7 @@ enum event_kind {
     EV_JOB_SUBMIT,     /* a client: store this job */
     EV_JOB_VERB,       /* a client: cancel, hold, release, requeue or preempt this job */
     EV_JOB_UPDATE,     /* a client: change what this waiting job asks for */
+    EV_NODE_DRAIN,     /* an operator: no new members on this node, or give it back */
     EV_GANG_PLACED,    /* the cycle: a placement for a pending gang */
     EV_GANG_CLAIMED,   /* the cycle: nodes held for a pending gang, and who must leave them */
     EV_GANG_PREEMPTED, /* the cycle: a victim of a claim is told */
@@ -84,6 +85,14 @@ struct ev_update {
     uint32_t n_updates; /* of the job whose spec was changed into this one */
     struct spec *spec;  /* checked by spec_check(); owned */
     char *why;          /* what is new in it, at most REASON_TEXT_MAX; owned, NULL none */
+};
+
+struct ev_drain {
+    struct request_ref ref;
+    struct caller caller; /* already authorised */
+    bool is_back;         /* takes new members again */
+    char *node;           /* owned */
+    char *why;            /* at most REASON_TEXT_MAX; owned, NULL none */
 };
 
 struct placement_member {
@@ -187,6 +196,7 @@ struct event {
         struct ev_submit submit;
         struct ev_verb verb;
         struct ev_update update;
+        struct ev_drain drain;
         struct ev_placed placed;
         struct ev_claimed claimed;
         struct {

@@ -397,6 +397,7 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
             k.trouble_node, k.trouble ? k.trouble : "?");
         next_step(x, "'queuectl nodes' shows which; starts when they are back");
         number(x, "unhealthy_nodes", k.unhealthy);
+        number(x, "drained_nodes", k.drained);
     } else if (k.free_gpus < need) {
         say_insufficient(s, r, need, &k, x);
     } else if (need && k.gpu_slots < r->replicas) {

@@ -109,6 +109,8 @@ static int check_nodes(const struct state *s, struct err *err)
             rc = gangs[i] ? broken(err, "a member on a forgotten node", "?") : 0;
         else if (memcmp(&used[i], &n->used, sizeof(used[i])) != 0 || gangs[i] != n->n_gangs)
             rc = broken(err, "what a node holds differs from the recount", n->name);
+        else if (n->drain != cluster_drained(c, n->name) || (n->drain && n->is_usable))
+            rc = broken(err, "a drained node that does not know it", n->name);
         else if (n->is_counted && n->counted_free != node_free_gpus(n))
             rc = broken(err, "a node is counted with another number of free GPUs", n->name);
         else if (n->is_counted != (n->is_usable && n->model < MODELS_MAX))

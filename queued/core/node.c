@@ -40,6 +40,8 @@ const char *node_trouble(const struct node *n)
         return "deleting";
     if (n->fact->is_cordoned)
         return "cordoned";
+    if (n->drain)
+        return "drained";
     if (!n->fact->is_ready)
         return "NotReady";
     return NULL;

@@ -18,16 +18,25 @@
 #include "core/resource.h"
 #include "spec/settings.h"
 
+/* An operator lets no new members go to a node of this name. */
+struct drain {
+    char *node;
+    char *text; /* "by alice: why" */
+    usec_t since;
+    UT_hash_handle hh;
+};
+
 struct node {
     char *name;
-    uint32_t ix;            /* position in the cluster; stable while the node is known */
-    bool is_known;          /* seen as an object; false: imaginary */
-    bool is_usable;         /* takes new work: ready, not cordoned, not deleting */
-    struct node_fact *fact; /* as last seen; NULL while imaginary */
-    uint8_t model;          /* model index; MODELS_MAX: no GPUs or an unknown product */
-    bool is_shared_gpu;     /* time slicing or MIG: never serves whole-GPU work */
-    int64_t expected_gpus;  /* the gpu.count label, else the highest capacity seen */
-    struct resources total; /* what may be used: allocatable, GPUs capped by expected */
+    uint32_t ix;               /* position in the cluster; stable while the node is known */
+    bool is_known;             /* seen as an object; false: imaginary */
+    bool is_usable;            /* takes new work: ready, not cordoned, not deleting, not drained */
+    const struct drain *drain; /* NULL: it is not */
+    struct node_fact *fact;    /* as last seen; NULL while imaginary */
+    uint8_t model;             /* model index; MODELS_MAX: no GPUs or an unknown product */
+    bool is_shared_gpu;        /* time slicing or MIG: never serves whole-GPU work */
+    int64_t expected_gpus;     /* the gpu.count label, else the highest capacity seen */
+    struct resources total;    /* what may be used: allocatable, GPUs capped by expected */
     struct resources used;
     uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */
     bool is_counted;                  /* in the histograms, with counted_free */
@@ -44,7 +53,8 @@ void node_free(const struct node *n, struct resources *ret);
 int64_t node_free_gpus(const struct node *n);
 struct node_marks node_marks_of(const struct node *n);         /* of a known one */
 const char *node_label(const struct node *n, const char *key); /* NULL: absent */
-/* Why a node takes no new work: "cordoned", "NotReady", "deleting", "unknown"; NULL: it does. */
+/* Why a node takes no new work: "cordoned", "drained", "NotReady", "deleting", "unknown"; NULL: it
+ * does. */
 const char *node_trouble(const struct node *n);
 
 #endif

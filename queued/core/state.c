@@ -21,7 +21,6 @@
 #include "core/order.h"
 #include "core/preempt.h"
 #include "core/timers.h"
-#include "core/update.h"
 #include "core/verbs.h"
 #include "util/str.h"
 
@@ -117,6 +116,8 @@ bool state_admit(struct state *s, struct event *ev, struct effects *fx)
         return verbs_admit(s, &ev->u.verb, fx);
     if (ev->kind == EV_JOB_UPDATE)
         return update_admit(s, &ev->u.update, fx);
+    if (ev->kind == EV_NODE_DRAIN)
+        return drain_admit(s, &ev->u.drain, fx);
     return true;
 }
 
@@ -139,6 +140,9 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_JOB_UPDATE:
         update_apply(s, &ev->u.update, fx);
+        break;
+    case EV_NODE_DRAIN:
+        drain_apply(s, &ev->u.drain, fx);
         break;
     case EV_GANG_PLACED:
         s->n_decisions++;

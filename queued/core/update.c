@@ -4,7 +4,7 @@
  * Its name never changes, so another namespace is open only to a job that never had pods or a
  * service in the old one.
  */
-#include "core/update.h"
+#include "core/verbs.h"
 
 #include <string.h>
 
@@ -82,15 +82,16 @@ void update_apply(struct state *s, struct ev_update *ev, struct effects *fx)
     struct job *j = state_job(s, ev->job);
     struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
+    bool is_ordered = j->bucket != NULL; /* not while it waits for other jobs, or is held */
     struct job_note *note;
 
     if (j->claim)
         claim_drop(s, j);
     backfill_forget(s, j);
-    if (j->bucket)
+    if (is_ordered)
         order_remove(s, j);
     take_spec(s, j, ev->spec);
-    if (j->state == JOB_PENDING)
+    if (is_ordered)
         order_add(s, j);
     j->n_updates++;
     intake_text(text, &ev->caller, ev->why);

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs.h - what clients do to a job: cancel, hold, release, requeue, preempt.
+/* verbs.h - what clients do to a job: cancel, hold, release, requeue, preempt, change what it asks
+ * for; and what operators do to a node.
  *
- * Its age (submitted_at) stays, and with it its place among equals. Each at most once per request
- * id.
+ * The age of a job (submitted_at) stays, and with it its place among equals. Each at most once per
+ * request id. admit is false when it was answered already (known request, refusal, it is so
+ * already); nothing changes then.
  */
 #ifndef QUEUED_CORE_VERBS_H
 #define QUEUED_CORE_VERBS_H
 
 #include "core/state.h"
 
-/* false: answered already (known request, refusal, the job is so already); nothing changes. */
 bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx);
 void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx);
+/* update.c: a waiting job takes a whole new spec, which the caller made, checked and allowed.
+ * Submit key and digest stay: the same file, submitted to the same tenant, is the same job. */
+bool update_admit(struct state *s, const struct ev_update *ev, struct effects *fx);
+void update_apply(struct state *s, struct ev_update *ev, struct effects *fx);
+/* drain.c: a node takes no new members from us, until it is given back; what runs there runs on. */
+bool drain_admit(struct state *s, const struct ev_drain *ev, struct effects *fx);
+void drain_apply(struct state *s, const struct ev_drain *ev, struct effects *fx);
 
 #endif

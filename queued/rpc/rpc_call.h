@@ -58,6 +58,7 @@ bool rpc_labels_match(const struct store_port *store, struct job_id id,
 /* rpc_watch.c */
 int rpc_watch_open(struct rpc_call *c, struct err *err);
 /* rpc_node.c */
+int rpc_node_drain(struct rpc_call *c, struct err *err); /* and undrain */
 int rpc_node_list(struct rpc_call *c, struct err *err);
 int rpc_node_topology(struct rpc_call *c, struct err *err);
 /* rpc_tenant.c */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_node.c - nodes in pages by name, with the jobs on them that the caller may see; topology. */
+/* rpc_node.c - nodes in pages by name, with the jobs on them that the caller may see; topology;
+ * draining. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,5 +95,23 @@ int rpc_node_topology(struct rpc_call *c, struct err *err)
     (void)err;
     rpc_out_topology(c->out, &c->head, c->state);
     c->work += c->state->cluster.nodes.n + c->state->cluster.topology.domains.n;
+    return 0;
+}
+
+int rpc_node_drain(struct rpc_call *c, struct err *err)
+{
+    struct rpc_pending p = rpc_job_pending(c);
+    struct event ev = {.kind = EV_NODE_DRAIN};
+    struct ev_drain *drain = &ev.u.drain;
+
+    drain->caller = c->who->caller;
+    drain->is_back = c->req->method == RPC_UNDRAIN;
+    drain->node = xstrdup(c->req->u.drain.node);
+    if (*c->req->u.drain.reason)
+        drain->why = xstrdup(c->req->u.drain.reason);
+    if (rpc_job_post(c, &ev, &drain->ref, &p, err)) {
+        event_fini(&ev);
+        return -1;
+    }
     return 0;
 }

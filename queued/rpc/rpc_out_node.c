@@ -70,6 +70,11 @@ void rpc_out_add_node(struct rpc_out *o, const struct state *s, const struct nod
     m->trouble = rpc_text(trouble);
     m->pods = n->n_gangs + n->n_pods;
     m->known = n->is_known;
+    if (n->drain) {
+        m->drained = rpc_text(n->drain->text);
+        m->has_drained_us = true;
+        m->drained_us = (uint64_t)n->drain->since;
+    }
     m->has_cpu_milli = m->has_cpu_milli_used = true;
     m->cpu_milli = n->total.amount[RES_CPU];
     m->cpu_milli_used = n->used.amount[RES_CPU];

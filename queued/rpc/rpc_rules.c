@@ -139,6 +139,11 @@ static const struct rpc_rule update_rules[] = {
     {"topology_required", RULE_LINE, 1, LABEL_MAX, 1},
     {"topology_preferred", RULE_LINE, 1, LABEL_MAX, 1},
 };
+static const struct rpc_rule drain_rules[] = {
+    HEADER,
+    {"node", RULE_DOMAIN, 1, NODE_NAME_MAX, 1},
+    {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
+};
 static const struct rpc_rule job_rules[] = {HEADER, JOB(1)};
 static const struct rpc_rule list_rules[] = {
     HEADER,
@@ -175,6 +180,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__submit_request__descriptor, submit_rules},
     {&queued__v1__change_request__descriptor, change_rules},
     {&queued__v1__update_request__descriptor, update_rules},
+    {&queued__v1__drain_request__descriptor, drain_rules},
     {&queued__v1__get_request__descriptor, job_rules},
     {&queued__v1__list_request__descriptor, list_rules},
     {&queued__v1__why_request__descriptor, job_rules},

@@ -63,6 +63,19 @@ static int fill_update(struct rpc_request *r, const ProtobufCMessage *base, stru
     return 0;
 }
 
+static int fill_drain(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
+{
+    const Queued__V1__DrainRequest *m = (const Queued__V1__DrainRequest *)base;
+
+    if (!m->node || !*m->node)
+        return err_set(err, ERR_INVALID, "node: missing from the request");
+    if (m->reason && r->method_number == RPC_UNDRAIN)
+        return err_set(err, ERR_INVALID, "reason: a node is given back without one");
+    r->u.drain.node = copy(&r->arena, m->node);
+    r->u.drain.reason = copy(&r->arena, m->reason);
+    return 0;
+}
+
 static int fill_get(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
 {
     (void)err;
@@ -172,6 +185,8 @@ static const struct shape {
     [RPC_REQUEUE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_PREEMPT] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_UPDATE] = {&queued__v1__update_request__descriptor, true, true, fill_update},
+    [RPC_DRAIN] = {&queued__v1__drain_request__descriptor, true, false, fill_drain},
+    [RPC_UNDRAIN] = {&queued__v1__drain_request__descriptor, true, false, fill_drain},
 };
 
 _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==

@@ -55,6 +55,8 @@ enum rpc_method {
     RPC_REQUEUE,
     RPC_PREEMPT,
     RPC_UPDATE,
+    RPC_DRAIN,
+    RPC_UNDRAIN,
     RPC_METHODS, /* numbers between may be unused */
 };
 
@@ -87,6 +89,9 @@ struct rpc_request {
             const char *reason, *priority_class, *tenant, *required, *preferred;
             usec_t max_runtime_us;
         } update;
+        struct {
+            const char *node, *reason;
+        } drain; /* and undrain */
         struct {
             uint32_t limit; /* 1..LIST_PAGE_MAX */
             uint8_t token[RPC_TOKEN_BYTES];

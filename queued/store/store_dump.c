@@ -298,6 +298,15 @@ static void dump_attempt(struct str *b, struct store_bytes key, const ProtobufCM
     add_text(b, "reason", r->reason);
 }
 
+static void dump_drain(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
+{
+    const Queued__Record__DrainRecord *r = (const Queued__Record__DrainRecord *)m;
+
+    (void)key;
+    add_text(b, "text", r->text);
+    add_int(b, "since", r->since);
+}
+
 static void dump_meta(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
 {
     const Queued__Record__MetaRecord *r = (const Queued__Record__MetaRecord *)m;
@@ -327,6 +336,7 @@ static const struct dump_row {
     [STORE_ANSWERS] = {&queued__record__answer_record__descriptor, dump_answer, 0},
     [STORE_NOTES] = {&queued__record__note_record__descriptor, dump_note, 8},
     [STORE_TENANTS] = {&queued__record__tenant_record__descriptor, dump_tenant, 1},
+    [STORE_DRAINS] = {&queued__record__drain_record__descriptor, dump_drain, 0},
     [STORE_ATTEMPTS] = {&queued__record__attempt_record__descriptor, dump_attempt, 8},
 };
 
@@ -347,6 +357,7 @@ static void add_key(struct str *b, enum store_table t, struct store_bytes key)
     case STORE_META:
     case STORE_KEYS:
     case STORE_TENANTS:
+    case STORE_DRAINS:
         memcpy(text, key.p, key.len < STORE_KEY_BYTES ? key.len : STORE_KEY_BYTES);
         add_text(b, "key", text);
         return;

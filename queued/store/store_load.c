@@ -166,6 +166,16 @@ static bool load_key(void *arg, struct store_bytes key, struct store_bytes value
     return true;
 }
 
+static bool load_drain(void *arg, struct store_bytes key, struct store_bytes value)
+{
+    struct loader *l = arg;
+    struct err err;
+
+    if (store_decode_drain(key, value, &l->s->cluster, &err) < 0)
+        set_aside(l, STORE_DRAINS, key, &err);
+    return true;
+}
+
 static bool find_newest_answer(void *arg, struct store_bytes key, struct store_bytes value)
 {
     struct loader *l = arg;
@@ -234,9 +244,10 @@ static int walk_all(struct loader *l, struct err *err)
         enum store_table table;
         bool (*fn)(void *arg, struct store_bytes key, struct store_bytes value);
     } steps[] = {
-        {STORE_JOBS, load_job},       {STORE_TENANTS, load_tenant},
-        {STORE_KEYS, load_key},       {STORE_ANSWERS, find_newest_answer},
-        {STORE_ANSWERS, load_answer}, {STORE_NOTES, look_at_note},
+        {STORE_DRAINS, load_drain},          {STORE_JOBS, load_job},
+        {STORE_TENANTS, load_tenant},        {STORE_KEYS, load_key},
+        {STORE_ANSWERS, find_newest_answer}, {STORE_ANSWERS, load_answer},
+        {STORE_NOTES, look_at_note},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {

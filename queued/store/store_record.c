@@ -18,7 +18,7 @@ static const char *const table_names[STORE_TABLES] = {
     [STORE_SPECS] = "specs",       [STORE_KEYS] = "keys",
     [STORE_ANSWERS] = "answers",   [STORE_NOTES] = "notes",
     [STORE_ATTEMPTS] = "attempts", [STORE_QUARANTINE] = "quarantine",
-    [STORE_TENANTS] = "tenants",
+    [STORE_TENANTS] = "tenants",   [STORE_DRAINS] = "drains",
 };
 
 const char *store_table_name(enum store_table t)
@@ -257,6 +257,35 @@ int store_decode_key(struct store_bytes key, struct store_bytes value, struct st
     k.job.v = r->job;
     k.drop_at = r->drop_at;
     *ret = k;
+    rc = 0;
+out:
+    protobuf_c_message_free_unpacked(m, NULL);
+    return rc;
+}
+
+int store_decode_drain(struct store_bytes key, struct store_bytes value, struct cluster *c,
+                       struct err *err)
+{
+    ProtobufCMessage *m =
+        store_unpack(STORE_DRAINS, key, value, &queued__record__drain_record__descriptor, err);
+    const Queued__Record__DrainRecord *r = (const Queued__Record__DrainRecord *)m;
+    char node[NODE_NAME_MAX + 1] = "", text[REASON_TEXT_MAX + 1];
+    int rc = -1;
+
+    if (!m)
+        return -1;
+    if (key.len >= sizeof(node)) {
+        (void)bad_key("drains", key.len, err);
+        goto out;
+    }
+    memcpy(node, key.p, key.len);
+    if (!str_is_dns_subdomain(node)) {
+        (void)err_set(err, ERR_INVALID, "the key is no name of a node");
+        goto out;
+    }
+    if (store_take_text(text, sizeof(text), r->text, "reason", err) < 0)
+        goto out;
+    cluster_drain(c, node, text, r->since);
     rc = 0;
 out:
     protobuf_c_message_free_unpacked(m, NULL);

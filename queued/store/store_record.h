@@ -15,6 +15,7 @@
  *   notes       be64 sequence number               NoteRecord
  *   attempts    be64 job id, be32 attempt          AttemptRecord
  *   tenants     path                               TenantRecord
+ *   drains      node                               DrainRecord
  *   quarantine  table "/" its key                  the damaged value, untouched
  */
 #ifndef QUEUED_STORE_STORE_RECORD_H
@@ -38,6 +39,7 @@ enum store_table {
     STORE_ATTEMPTS = 6,
     STORE_QUARANTINE = 7,
     STORE_TENANTS = 8,
+    STORE_DRAINS = 9,
     STORE_TABLES,
 };
 
@@ -116,6 +118,9 @@ int store_decode_tenant(struct store_bytes key, struct store_bytes value, struct
 /* ret->text is for the caller to free. */
 int store_decode_answer(struct store_bytes key, struct store_bytes value, struct answer *ret,
                         struct err *err);
+/* Into the cluster. */
+int store_decode_drain(struct store_bytes key, struct store_bytes value, struct cluster *c,
+                       struct err *err);
 int store_decode_note(struct store_bytes key, struct store_bytes value, struct job_note *ret,
                       struct err *err);
 

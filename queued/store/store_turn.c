@@ -179,6 +179,23 @@ static void put_attempt(struct writer *w, const struct attempt_row *row)
     put(w, STORE_ATTEMPTS, &key, &r.base);
 }
 
+/* A node is drained, or is no longer. */
+static void put_drain(struct writer *w, const char *node)
+{
+    const struct drain *d = cluster_drained(&w->s->cluster, node);
+    Queued__Record__DrainRecord r = QUEUED__RECORD__DRAIN_RECORD__INIT;
+    struct store_key key;
+
+    store_key_text(&key, node);
+    if (!d) {
+        del(w, STORE_DRAINS, &key);
+        return;
+    }
+    r.text = store_text(d->text);
+    PACK(&r, since, d->since);
+    put(w, STORE_DRAINS, &key, &r.base);
+}
+
 static void put_meta(struct writer *w)
 {
     const struct store_meta *m = &w->s->meta;
@@ -247,6 +264,9 @@ static void put_other(struct writer *w, const struct effect *f)
         return;
     case EFFECT_SAVE_ATTEMPT:
         put_attempt(w, f->u.attempt);
+        return;
+    case EFFECT_SAVE_DRAIN:
+        put_drain(w, f->u.key);
         return;
     case EFFECT_DROP_JOB:
         drop_job(w, f->job);

@@ -335,6 +335,8 @@ void store_fixture_run(struct store_fixture *f, uint32_t n)
     j->has_service = j->has_pods = true;
     add_members(f, j);
     save_attempt(f, j);
+    cluster_drain(&f->state->cluster, "gpu-a1", "by alice: disk swap", j->submitted_at);
+    effects_add(&f->fx, EFFECT_SAVE_DRAIN, (struct job_id){0})->u.key = "gpu-a1";
     save_all(f, j, spec, n);
     t = &f->state->tenants.v[j->tenant_ix];
     t->past[j->models[0]].value = UINT64_C(0x380000001); /* 3.5 GPUs and a bit */

@@ -233,6 +233,35 @@ class Cli(unittest.TestCase):
         self.assertRegex(told[0], r"^by \w+: class normal -> low$")
         self.assertRegex(told[1], r"maxRuntime 1d -> 1h30m, topology any -> required:rack; a test$")
 
+    def node(self, name):
+        nodes = json.loads(self.good("nodes", "-o", "json"))["items"]
+        return next(n for n in nodes if n["name"] == name)
+
+    def test_a_drained_node_takes_nothing_new_until_it_is_given_back(self):
+        job = self.submit("drained", 1, "gang.queued/run-duration: 1h")
+        self.assertEqual(self.run_cli("wait", job, "--for", "running", "--timeout", "30s")[0], 0)
+        attempt = json.loads(self.good("describe", job, "-o", "json"))["status"]["attempts"][-1]
+        name = attempt["pods"][0]["node"]
+        out = self.good("drain", name, "--reason", "disk swap")
+        self.assertEqual(out, f"node/{name} drained, 1 jobs on it run on\n")
+        self.daemon.kill()
+        self.daemon.wait()
+        self.start_daemon()
+        node = self.node(name)
+        self.assertEqual((node["usable"], node["trouble"]), (False, "drained"))
+        self.assertRegex(node["drained"]["text"], r"^by \w+: disk swap$")
+        self.assertIn("drained", self.good("nodes", "--unhealthy"))
+        self.assertRegex(self.good("nodes", "-o", "wide"), r"drained by \w+: disk swap")
+        self.assertEqual(self.state(job), "Running")
+        self.assertIn("job/" + job, self.good("drain", name, "--requeue"))
+        wait_for(lambda: self.state(job) == "Running" and self.node(name)["pods"] == 0, "the move")
+        self.assertEqual(self.good("undrain", name), f"node/{name} takes jobs again\n")
+        self.assertEqual(self.good("undrain", name), f"node/{name} takes jobs again\n")
+        self.assertTrue(self.node(name)["usable"])
+        self.refused(3, "no node nosuch", "drain", "nosuch")
+        self.refused(2, "name the nodes", "undrain")
+        self.good("cancel", job)
+
     def test_waiting_for_several_tells_good_from_bad_only(self):
         good = self.submit("good", 1, "gang.queued/run-duration: 1s")
         bad = self.submit("bad", 1, "gang.queued/fail-after: 1s")

@@ -14,7 +14,7 @@ METHODS = {
     "hello": 1, "submit": 2, "cancel": 3, "get": 4, "list": 5,
     "why": 6, "watch": 7, "nodes": 8, "topology": 9, "tenants": 10,
     "hold": 11, "release": 12, "requeue": 13, "preempt": 14,
-    "update": 15,
+    "update": 15, "drain": 16, "undrain": 17,
 }
 GOLDEN_ID = b"0123456789abcdef"
 GREETING = b"\xff" + b"\0" * 7 + b"\1\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32
@@ -194,6 +194,7 @@ def golden():
         "preempt": ((2, "resnet-7f3k"), (3, "slow node")),
         "update": ((2, "resnet-7f3k"), (3, "more time"), (4, "low"), (5, "vision"),
                    (6, 7200 * 10**6), (7, "block"), (8, "rack")),
+        "drain": ((2, "node-007"), (3, "disk swap")), "undrain": ((2, "node-007"),),
     }
     return {name: request(name, *fields, request_id=GOLDEN_ID) for name, fields in bodies.items()}
 

@@ -100,6 +100,7 @@ static void run_effect(struct sim *s, const struct effect *fx)
     case EFFECT_SAVE_REQUEST:
     case EFFECT_SAVE_EVENT:
     case EFFECT_SAVE_ATTEMPT:
+    case EFFECT_SAVE_DRAIN:
     case EFFECT_DROP_JOB:
     case EFFECT_DROP_KEY:
     case EFFECT_DROP_REQUEST:

@@ -211,6 +211,21 @@ static void update(struct client *c, struct inbox *inbox, usec_t now)
     }
 }
 
+/* An operator, without memory of his own: no request of his is repeated. */
+static void drain(struct client *c, struct inbox *inbox)
+{
+    struct event ev = {.kind = EV_NODE_DRAIN};
+    char name[32];
+
+    if (inbox_room(inbox) == 0)
+        return;
+    (void)snprintf(name, sizeof(name), "node-%02u", (unsigned)rng_below(c->rng, 16));
+    ev.u.drain = (struct ev_drain){.node = xstrdup(name), .is_back = !rng_one_in(c->rng, 3)};
+    ev.u.drain.ref.uid = 1;
+    memcpy(ev.u.drain.ref.request_id, &(uint64_t){rng_next(c->rng)}, sizeof(uint64_t));
+    (void)inbox_push(inbox, &ev);
+}
+
 static void repeat(struct client *c, struct inbox *inbox, usec_t now)
 {
     struct request *r;
@@ -238,6 +253,8 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
         change(c, inbox, now);
     else if (what < 31)
         update(c, inbox, now);
+    else if (what < 34)
+        drain(c, inbox);
 }
 
 /* The same key in the same tenant must always mean one job, as long as keys are kept. */

@@ -169,6 +169,14 @@ static const struct expected {
     {RPC_WATCH, {{0}, {0}, {ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_LIST, {{0}, {0}, {ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_NODES, {{0}, {0}, {0}}},
+    {RPC_DRAIN,
+     {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
+    {RPC_UNDRAIN,
+     {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
     {RPC_TOPOLOGY, {{0}, {0}, {0}}},
     {RPC_TENANTS, {{0}, {0}, {0}}},
 };
@@ -254,6 +262,10 @@ static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method m
     if (method == RPC_NODES) {
         r->u.nodes.limit = LIST_PAGE_MAX;
         r->u.nodes.after = "";
+    }
+    if (method == RPC_DRAIN || method == RPC_UNDRAIN) {
+        r->u.drain.node = "n0";
+        r->u.drain.reason = "";
     }
     if (method != RPC_SUBMIT)
         return;

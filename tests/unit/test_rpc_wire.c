@@ -296,7 +296,8 @@ static const struct {
     {"v1-topology.bin", RPC_TOPOLOGY}, {"v1-tenants.bin", RPC_TENANTS},
     {"v1-hold.bin", RPC_HOLD},         {"v1-release.bin", RPC_RELEASE},
     {"v1-requeue.bin", RPC_REQUEUE},   {"v1-preempt.bin", RPC_PREEMPT},
-    {"v1-update.bin", RPC_UPDATE},
+    {"v1-update.bin", RPC_UPDATE},     {"v1-drain.bin", RPC_DRAIN},
+    {"v1-undrain.bin", RPC_UNDRAIN},
 };
 
 static void golden_requests_decode(void **state)

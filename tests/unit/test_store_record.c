@@ -476,7 +476,21 @@ static void records_are_the_golden_bytes_of_format_1(void **state)
                 fail_msg("%s: the value has changed", path);
         }
     }
-    assert_int_equal(n, 13);
+    assert_int_equal(n, 14);
+}
+
+static void a_node_that_is_given_back_leaves_no_record(void **state)
+{
+    struct env *e = *state;
+    struct store_port port = fake_store_port(e->store);
+    struct err err;
+
+    assert_int_equal(fake_store_count(e->store, STORE_DRAINS), 1);
+    cluster_drain(&e->fix.state->cluster, "gpu-a1", NULL, 0);
+    effects_clear(&e->fix.fx);
+    effects_add(&e->fix.fx, EFFECT_SAVE_DRAIN, (struct job_id){0})->u.key = "gpu-a1";
+    assert_int_equal(port.commit_begin(port.ctx, e->fix.state, &e->fix.fx, &err), 0);
+    assert_int_equal(fake_store_count(e->store, STORE_DRAINS), 0);
 }
 
 static void golden_records_load_to_known_facts(void **state)
@@ -503,6 +517,8 @@ static void golden_records_load_to_known_facts(void **state)
     assert_same_job(e, s, 1);
     assert_same_job(e, s, 2);
     assert_string_equal(state_job(s, store_fixture_id(2))->name, "pretrain-0002");
+    assert_non_null(cluster_drained(&s->cluster, "gpu-a1"));
+    assert_string_equal(cluster_drained(&s->cluster, "gpu-a1")->text, "by alice: disk swap");
     assert_int_equal(s->meta.last_id.v, store_fixture_id(2).v);
     state_destroy(s);
     fake_store_destroy(old);
@@ -531,6 +547,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_equal_runs_give_equal_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_commit_is_whole_or_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(records_are_the_golden_bytes_of_format_1, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_node_that_is_given_back_leaves_no_record, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(golden_records_load_to_known_facts, setup, teardown),
     };
 

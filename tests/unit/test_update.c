@@ -121,6 +121,22 @@ static void a_dropped_topology_starts_what_did_not_fit(void **state)
     assert_int_equal(j->state, JOB_BINDING);
 }
 
+static void a_job_that_waits_for_another_is_changed_and_waits_on(void **state)
+{
+    struct core *c = *state;
+    struct job *first = submitted(c, "first", 1), *j;
+    struct spec_pair on = {"first", "succeeded"};
+    struct spec *s = site_spec("job", 1, 8);
+
+    s->depends_on.n = 1;
+    s->depends_on.v = &on;
+    j = core_job(c, core_submit(c, s));
+    assert_int_equal(update(c, j, of_class(site_spec("job", 1, 8), "low", 100)).code, ERR_OK);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(first->state, JOB_BINDING);
+    assert_int_equal(j->state, JOB_PENDING);
+}
+
 static void a_job_moves_to_another_tenant_with_its_count(void **state)
 {
     struct core *c = *state;
@@ -253,6 +269,7 @@ int main(void)
         TEST(a_job_of_a_lower_class_goes_after_the_others_with_its_age),
         TEST(the_history_says_what_changed_and_the_reason_to_wait_stays),
         TEST(a_dropped_topology_starts_what_did_not_fit),
+        TEST(a_job_that_waits_for_another_is_changed_and_waits_on),
         TEST(a_job_moves_to_another_tenant_with_its_count),
         TEST(a_job_that_had_pods_stays_in_its_namespace),
         TEST(a_job_that_does_not_wait_is_refused_with_what_to_do),

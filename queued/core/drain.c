@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* drain.c - nodes that an operator takes out of use, by name: that outlives the node object. */
+#include "core/intake.h"
+#include "core/verbs.h"
+
+bool drain_admit(struct state *s, const struct ev_drain *ev, struct effects *fx)
+{
+    const struct node *n = cluster_find(&s->cluster, ev->node);
+    bool is_drained = cluster_drained(&s->cluster, ev->node) != NULL;
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, (struct job_id){0});
+    struct err why;
+
+    if (intake_answered(s, &ev->ref, fx))
+        return false;
+    if (is_drained || (n && n->is_known && !ev->is_back))
+        return true;
+    if (!n || !n->is_known) {
+        (void)err_set(&why, ERR_NOT_FOUND, "no node %s: 'queuectl nodes' shows them", ev->node);
+        return intake_refuse(s, &ev->ref, fx, &why);
+    }
+    a.is_again = true;
+    intake_reply(&ev->ref, &a, fx);
+    return false;
+}
+
+void drain_apply(struct state *s, const struct ev_drain *ev, struct effects *fx)
+{
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, (struct job_id){0});
+    char text[REASON_TEXT_MAX + 1];
+
+    intake_text(text, &ev->caller, ev->why);
+    cluster_drain(&s->cluster, ev->node, ev->is_back ? NULL : text, s->now);
+    s->is_quiet = false;
+    effects_add(fx, EFFECT_SAVE_DRAIN, a.job)->u.key = arena_strdup(&fx->arena, ev->node);
+    intake_conclude(s, &ev->ref, &a, fx);
+}
