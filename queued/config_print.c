@@ -78,13 +78,14 @@ static void add_names(struct str *b, const struct config *c)
     }
 }
 
+/* Those above `none`. */
 static void add_amounts(struct str *b, const struct settings *s, const char *key,
-                        const struct model_amounts *a)
+                        const struct model_amounts *a, int64_t none)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < s->n_models; i++) {
-        if (a->gpus[i] < 0)
+        if (a->gpus[i] <= none)
             continue;
         str_addf(b, "%s", n ? ", " : key);
         add_text(b, s->models[i].name);
@@ -92,6 +93,16 @@ static void add_amounts(struct str *b, const struct settings *s, const char *key
         n++;
     }
     str_add(b, n ? "}" : "");
+}
+
+/* Where it is less than the quota. */
+static void add_lendable(struct str *b, const struct settings *s, const struct tenant_setting *t)
+{
+    struct model_amounts lendable;
+
+    for (uint32_t i = 0; i < MODELS_MAX; i++)
+        lendable.gpus[i] = t->unlent.gpus[i] ? t->quota.gpus[i] - t->unlent.gpus[i] : -1;
+    add_amounts(b, s, ", lendable: {", &lendable, -1);
 }
 
 static void add_tenant(struct str *b, const struct settings *s, uint32_t ix)
@@ -102,8 +113,9 @@ static void add_tenant(struct str *b, const struct settings *s, uint32_t ix)
     str_add(b, "name: ");
     add_text(b, name ? name + 1 : t->path);
     str_addf(b, ", weight: %" PRIu32, t->weight);
-    add_amounts(b, s, ", quota: {", &t->quota);
-    add_amounts(b, s, ", limit: {", &t->limit);
+    add_amounts(b, s, ", quota: {", &t->quota, -1);
+    add_amounts(b, s, ", limit: {", &t->limit, -1);
+    add_lendable(b, s, t);
     if (t->n_namespaces) {
         str_add(b, ", namespaces: ");
         add_list(b, t->namespaces[0], sizeof(t->namespaces[0]), t->n_namespaces);
@@ -114,8 +126,11 @@ static void add_tenant(struct str *b, const struct settings *s, uint32_t ix)
     }
     if (t->max_runtime_us)
         add_duration(b, ", maxRuntime", t->max_runtime_us);
+    str_add(b, ", userLimits: {");
     if (t->max_pending)
-        str_addf(b, ", userLimits: {pending: %" PRIu32 "}", t->max_pending);
+        str_addf(b, "pending: %" PRIu32 ", ", t->max_pending);
+    add_amounts(b, s, "running: {", &t->user_limit, 0);
+    str_add(b, "}");
 }
 
 /* First tenant from position ix on whose parent is this one; IX_NONE. */

@@ -28,6 +28,7 @@ struct tenant_reading {
     VEC(struct tenant_setting) tenants;
     struct todo now;         /* the list that is being read */
     struct tenant_setting t; /* the entry that is being read */
+    struct model_amounts lendable;
     char name[LABEL_MAX + 1];
     const struct yaml_node *children;
     char *children_path;
@@ -77,6 +78,13 @@ static int read_limit(const struct yaml_at *at, void *out, struct err *err)
     struct tenant_reading *tr = out;
 
     return read_amounts(at, tr, &tr->t.limit, err);
+}
+
+static int read_lendable(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct tenant_reading *tr = out;
+
+    return read_amounts(at, tr, &tr->lendable, err);
 }
 
 static int read_weight(const struct yaml_at *at, void *out, struct err *err)
@@ -134,9 +142,27 @@ static int read_pending(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int read_running(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct tenant_reading *tr = out;
+    struct model_amounts *a = &tr->t.user_limit;
+    int rc;
+
+    for (uint32_t m = 0; m < MODELS_MAX; m++)
+        a->gpus[m] = -1;
+    rc = read_amounts(at, tr, a, err);
+    for (uint32_t m = 0; m < MODELS_MAX && rc == 0; m++) {
+        if (a->gpus[m] == 0)
+            rc = yaml_fail(at, err, "must be at least 1; leave a model without limit out");
+        if (a->gpus[m] < 0)
+            a->gpus[m] = 0;
+    }
+    return rc;
+}
+
 static const struct yaml_field user_limit_fields[] = {
     {.key = "pending", .read = read_pending},
-    {.key = "running", .refusal = NOT_YET},
+    {.key = "running", .read = read_running},
 };
 
 static int read_user_limits(const struct yaml_at *at, void *out, struct err *err)
@@ -171,7 +197,7 @@ static const struct yaml_field tenant_fields[] = {
     {.key = "userLimits", .read = read_user_limits},
     {.key = "children", .read = keep_children},
     {.key = "serviceAccounts", .refusal = NOT_YET},
-    {.key = "lendable", .refusal = NOT_YET},
+    {.key = "lendable", .read = read_lendable},
 };
 
 /* A namespace belongs to one tenant, a name to one child of its parent. */
@@ -218,10 +244,13 @@ static int read_tenant(const struct yaml_at *at, const char *key, void *out, str
     (void)key; /* a list has none */
     tr->t = (struct tenant_setting){.parent = tr->now.parent, .weight = 1};
     for (size_t i = 0; i < MODELS_MAX; i++)
-        tr->t.quota.gpus[i] = tr->t.limit.gpus[i] = -1;
+        tr->t.quota.gpus[i] = tr->t.limit.gpus[i] = tr->lendable.gpus[i] = -1;
     tr->children = NULL;
     if (yaml_walk(at, tenant_fields, ARRAY_LEN(tenant_fields), tr, err) || name_tenant(at, tr, err))
         return -1;
+    for (size_t i = 0; i < MODELS_MAX; i++)
+        if (tr->lendable.gpus[i] >= 0 && tr->t.quota.gpus[i] > tr->lendable.gpus[i])
+            tr->t.unlent.gpus[i] = tr->t.quota.gpus[i] - tr->lendable.gpus[i];
     *vec_push(&tr->tenants) = tr->t;
     if (tr->children) {
         *vec_push(&tr->todo) = (struct todo){tr->children, tr->children_path,

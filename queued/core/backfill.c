@@ -199,7 +199,7 @@ static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec
         fork_anew(ret, before);
         for (size_t i = given; i < mid; i++)
             future_release(ret->fork, ends.v[i].job);
-        if (place_gang(ret->fork, &wish, &p)) {
+        if (cycle_leaves_unlent(s, ret->fork, j, models) && place_gang(ret->fork, &wish, &p)) {
             keep_plan(ret, j, &p);
             ret->job = j->id;
             ret->at = mid && ends.v[mid - 1].at > now ? ends.v[mid - 1].at : now;

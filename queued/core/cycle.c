@@ -83,6 +83,20 @@ static bool advance(struct choices *c, const struct demand *d)
     return false;
 }
 
+bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
+                         const uint8_t *models)
+{
+    uint64_t gpus[MODELS_MAX];
+
+    job_gpus(j, models, gpus);
+    for (uint32_t m = 0; m < s->settings->n_models && s->tenants.has_unlent; m++)
+        if (gpus[m] && !tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]) &&
+            (!on->topology.all[m] || on->topology.all[m]->free_gpus <
+                                         gpus[m] + tenant_unlent(&s->tenants, j->tenant_ix, m)))
+            return false;
+    return true;
+}
+
 bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models)
 {
     uint64_t gpus[MODELS_MAX];
@@ -90,6 +104,7 @@ bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *mod
     job_gpus(j, models, gpus);
     for (uint32_t m = 0; m < s->settings->n_models; m++)
         if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||
+                        !tenant_admits_user(&s->tenants, job_account(j), m, gpus[m], NULL) ||
                         (!j->demand->is_preemptible &&
                          !tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))))
             return false;
@@ -178,6 +193,10 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
             continue;
         if (!cycle_admits(s, j, models)) {
             j->bucket->is_limited = true;
+            continue;
+        }
+        if (!cycle_leaves_unlent(s, room ? room->on : &s->cluster, j, models)) {
+            j->bucket->is_limited = j->bucket->is_short = true;
             continue;
         }
         if (room ? !place_in(room, j, &wish, &r) : !place_beside(s, j, &wish, &r))

@@ -26,8 +26,11 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
  * asks for another). */
 bool cycle_next(struct state *s, usec_t now, struct event *ev);
 
-/* May the tenant of j be charged for it on these models (per role): its limits, and its quota for
- * what is not preemptible. */
+/* Does a gang that goes beyond its tenant's quota leave free there what others do not lend? */
+bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
+                         const uint8_t *models);
+/* May the tenant of j be charged for it on these models (per role): its limits, its user's, and its
+ * quota for what is not preemptible. */
 bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "core/census.h"
 #include "core/depend.h"
+#include "core/explain_say.h"
 #include "core/order.h"
 #include "util/str.h"
 
@@ -16,37 +17,6 @@ static const char *const codes[] = {
 #include "core/explain.def"
 #undef EXPLAIN
 };
-
-static void say(struct explain *x, const char *code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void say(struct explain *x, const char *code, const char *fmt, ...)
-{
-    va_list ap;
-
-    x->code = code;
-    va_start(ap, fmt);
-    (void)vsnprintf(x->text, sizeof(x->text), fmt, ap); /* a cut sentence is still one */
-    va_end(ap);
-}
-
-static void next_step(struct explain *x, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void next_step(struct explain *x, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(x->next_step, sizeof(x->next_step), fmt, ap);
-    va_end(ap);
-}
-
-static void number(struct explain *x, const char *name, uint64_t value)
-{
-    if (x->n_numbers < EXPLAIN_NUMBERS_MAX)
-        x->numbers[x->n_numbers++] = (struct explain_number){name, (int64_t)value};
-}
 
 static const char *model_words(const struct state *s, const struct demand_role *r)
 {
@@ -85,116 +55,6 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
         str_addf(&b, ", prefers one %s", level_name(s->settings, d->hierarchy, d->preferred));
     (void)str_copy(x->asks, sizeof(x->asks), str_text(&b));
     str_fini(&b);
-}
-
-/* GPUs of all roles that look for the same models as this one. */
-static uint64_t need_together(const struct demand *d, const struct demand_role *r)
-{
-    uint64_t need = 0;
-
-    for (uint32_t i = 0; i < d->n_roles; i++) {
-        const struct demand_role *o = &d->roles[i];
-
-        if (o->n_models == r->n_models && memcmp(o->models, r->models, r->n_models) == 0)
-            need += (uint64_t)o->replicas * (uint64_t)o->each.amount[RES_GPUS];
-    }
-    return need;
-}
-
-/* Where a limit stops a role, on the last of its models; at IX_NONE: nowhere. */
-struct full {
-    uint32_t at;
-    uint32_t model;
-    uint64_t need;
-};
-
-static struct full find_full(const struct state *s, const struct job *j, uint32_t role, bool ever)
-{
-    const struct demand_role *r = &j->demand->roles[role];
-    uint32_t n = r->n_models ? r->n_models : s->settings->n_models;
-    struct full f = {.at = IX_NONE, .need = need_together(j->demand, r)};
-
-    for (uint32_t i = 0; i < n && r->each.amount[RES_GPUS]; i++) {
-        uint32_t m = r->n_models ? r->models[i] : i;
-        uint32_t at = IX_NONE;
-
-        /* a gang that takes any model is tried on those that the cluster has */
-        if (m >= s->settings->n_models || (r->n_models == 0 && s->cluster.model_gpus[m] == 0))
-            continue;
-        if (ever ? tenant_could_admit(&s->tenants, j->tenant_ix, m, f.need, &at)
-                 : tenant_admits(&s->tenants, j->tenant_ix, m, f.need, &at))
-            return (struct full){.at = IX_NONE};
-        f.at = at;
-        f.model = m;
-    }
-    return f;
-}
-
-/* Limits of the tenant: can never fit, or is full now. */
-static bool say_limit(const struct state *s, const struct job *j, struct explain *x, bool ever)
-{
-    struct full f = {.at = IX_NONE};
-    const struct tenant_setting *t;
-    const char *model;
-    uint64_t used;
-
-    for (uint32_t r = 0; r < j->demand->n_roles && f.at == IX_NONE; r++)
-        f = find_full(s, j, r, ever);
-    if (f.at == IX_NONE)
-        return false;
-    t = &s->settings->tenants[f.at];
-    model = s->settings->models[f.model].name;
-    used = s->tenants.v[f.at].used[f.model];
-    number(x, "needed_gpus", f.need);
-    number(x, "limit_gpus", (uint64_t)t->limit.gpus[f.model]);
-    number(x, "used_gpus", used);
-    if (ever) {
-        say(x, "ExceedsTenantLimit", "needs %llu %s, limit of %s is %lld: can never run",
-            (unsigned long long)f.need, model, t->path, (long long)t->limit.gpus[f.model]);
-        next_step(x, "ask for less, or have the limit of %s raised", t->path);
-    } else {
-        say(x, "TenantLimit", "%s uses %llu of its limit of %lld %s, this needs %llu", t->path,
-            (unsigned long long)used, (long long)t->limit.gpus[f.model], model,
-            (unsigned long long)f.need);
-        next_step(x, "starts when gangs of %s end; 'queuectl list --tenant %s' shows them", t->path,
-                  t->path);
-    }
-    return true;
-}
-
-/* Not preemptible: on none of a role's models is there room inside the quota. */
-static bool say_quota(const struct state *s, const struct job *j, struct explain *x)
-{
-    for (uint32_t r = 0; r < j->demand->n_roles && !j->demand->is_preemptible; r++) {
-        const struct demand_role *role = &j->demand->roles[r];
-        uint64_t need = need_together(j->demand, role), quota;
-        uint32_t n = role->n_models ? role->n_models : s->settings->n_models;
-        uint32_t full = IX_NONE, at;
-
-        for (uint32_t i = 0; i < n && need; i++) {
-            uint32_t m = role->n_models ? role->models[i] : i;
-
-            if (m >= s->settings->n_models || (!role->n_models && s->cluster.model_gpus[m] == 0))
-                continue;
-            full = tenant_in_quota(&s->tenants, j->tenant_ix, m, need) ? IX_NONE : m;
-            if (full == IX_NONE)
-                break;
-        }
-        if (full == IX_NONE)
-            continue;
-        quota = tenant_quota(&s->tenants, j->tenant_ix, full, &at);
-        at = at == IX_NONE ? j->tenant_ix : at;
-        number(x, "needed_gpus", need);
-        number(x, "quota_gpus", quota);
-        number(x, "used_gpus", s->tenants.v[at].used[full]);
-        say(x, "QuotaExhausted",
-            "is not preemptible and needs %llu %s inside the quota; %s uses %llu of %llu",
-            (unsigned long long)need, s->settings->models[full].name, s->settings->tenants[at].path,
-            (unsigned long long)s->tenants.v[at].used[full], (unsigned long long)quota);
-        next_step(x, "say preemptible: true to use what is idle beyond the quota");
-        return true;
-    }
-    return false;
 }
 
 /* What was said, and how many of the nodes that have the GPUs are out, for what each. */
@@ -473,14 +333,17 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
         x = b->verdict = xmalloc(sizeof(*x));
     b->verdict_turn = s->turn;
     *x = (struct explain){.code = ""};
-    if (say_limit(s, j, x, true))
+    if (explain_limit(s, j, x, true))
         return x;
     for (uint32_t r = 0; r < j->demand->n_roles && !x->code[0]; r++)
         (void)say_shortage(s, j->demand, r, x);
-    if (precedence("TenantLimit") < precedence(x->code) && say_limit(s, j, &limit, false))
+    if (precedence("TenantLimit") < precedence(x->code) && explain_limit(s, j, &limit, false))
         *x = limit;
     limit = (struct explain){.code = ""};
-    if (precedence("QuotaExhausted") < precedence(x->code) && say_quota(s, j, &limit))
+    if (precedence("QuotaExhausted") < precedence(x->code) && explain_quota(s, j, &limit))
+        *x = limit;
+    limit = (struct explain){.code = ""};
+    if (precedence("TenantShare") < precedence(x->code) && explain_unlent(s, j, &limit))
         *x = limit;
     if (x->code[0])
         return x;
@@ -548,7 +411,7 @@ static void say_not_it(const struct state *s, const struct job *j, usec_t now, s
     if (say_own(s, j, now, &own))
         return; /* nothing else was looked at */
     (void)snprintf(x->not_it, sizeof(x->not_it), "%spriority class",
-                   say_limit(s, j, &limit, false) ? "" : "limit of the tenant, ");
+                   explain_limit(s, j, &limit, false) ? "" : "limit of the tenant, ");
 }
 
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret)

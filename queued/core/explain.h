@@ -37,6 +37,12 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
  * text says what is missing. */
 bool explain_hardware(const struct state *s, struct demand *d, char *text, size_t size);
 
+/* explain_tenant.c: a limit of the tenant or of its user is full, or too small for ever; it is not
+ * preemptible and the quota is full; it goes beyond the quota and others keep what is free. */
+bool explain_limit(const struct state *s, const struct job *j, struct explain *x, bool ever);
+bool explain_quota(const struct state *s, const struct job *j, struct explain *x);
+bool explain_unlent(const struct state *s, const struct job *j, struct explain *x);
+
 /* explain_time.c: a gang that fits, but for the room that is kept for another. */
 bool explain_claim(const struct state *s, const struct job *j, usec_t now, struct explain *x);
 bool explain_reserved(const struct state *s, const struct job *j, usec_t now, struct explain *x);

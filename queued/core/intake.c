@@ -142,25 +142,41 @@ static bool key_is_taken(const struct state *s, const struct ev_submit *ev, stru
     return true;
 }
 
-int intake_check_room(const struct state *s, const char *tenant, struct err *err)
+/* Tenant on the path where the user has as many waiting jobs as one may have; IX_NONE. */
+static uint32_t crowded_at(const struct state *s, struct account_key who)
+{
+    uint32_t otherwise = PENDING_MAX_DEFAULT;
+
+    for (; who.tenant != IX_NONE; who.tenant = s->settings->tenants[who.tenant].parent) {
+        uint32_t max = s->settings->tenants[who.tenant].max_pending;
+        const struct account *a = tenant_account(&s->tenants, who);
+
+        if (a && a->pending >= (max ? max : otherwise))
+            return who.tenant;
+        otherwise = UINT32_MAX;
+    }
+    return IX_NONE;
+}
+
+int intake_check_room(const struct state *s, const char *tenant, uint32_t uid, struct err *err)
 {
     uint32_t t = settings_tenant(s->settings, tenant);
-    uint32_t max;
+    uint32_t full;
 
     if (t == IX_NONE)
         return err_set(err, ERR_REFUSED, "spec.tenant: no tenant '%s' in the configuration",
                        tenant);
-    max = s->settings->tenants[t].max_pending;
-    if (max == 0)
-        max = PENDING_MAX_DEFAULT;
     if (s->is_store_low)
         return err_set(err, ERR_EXHAUSTED,
                        "the store has no space left for new jobs; cancels and ends still work; "
                        "ask the operator to free disk space");
-    if (s->tenants.v[t].pending >= max)
+    full = crowded_at(s, (struct account_key){t, uid});
+    if (full != IX_NONE)
         return err_set(err, ERR_EXHAUSTED,
-                       "tenant %s has %u pending jobs, the most it may have; wait or cancel some",
-                       tenant, s->tenants.v[t].pending);
+                       "the user has %u waiting jobs in tenant %s, the most one may have; wait or "
+                       "cancel some",
+                       tenant_account(&s->tenants, (struct account_key){full, uid})->pending,
+                       s->settings->tenants[full].path);
     if (s->by_id.n >= JOBS_MAX || HASH_COUNT(s->answers) >= REQUESTS_MAX)
         return err_set(err, ERR_EXHAUSTED, "the daemon keeps as many jobs as it may; try later");
     return 0;
@@ -213,8 +229,8 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
 
     if (intake_answered(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
         return false;
-    if (intake_check_room(s, ev->spec->tenant, &why) || check_names(s, ev->spec, &why) ||
-        depend_resolve(s, ev->spec, NULL, &why))
+    if (intake_check_room(s, ev->spec->tenant, ev->caller.uid, &why) ||
+        check_names(s, ev->spec, &why) || depend_resolve(s, ev->spec, NULL, &why))
         return intake_refuse(s, &ev->ref, fx, &why);
     if (!ev->require_feasible && !ev->is_dry_run)
         return true;
@@ -320,7 +336,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
     char warning[REASON_TEXT_MAX + 1], text[ERR_TEXT_MAX];
 
     intake_add_job(s, j);
-    s->tenants.v[j->tenant_ix].pending++;
+    tenant_wait(&s->tenants, job_account(j), 1);
     depend_add(s, j);
     if (j->state == JOB_PENDING)
         order_add(s, j);

@@ -129,17 +129,30 @@ static int check_tenants(const struct state *s, struct err *err)
     tenants_init(&t, s->settings);
     for (size_t i = 0; i < s->by_id.n; i++) {
         const struct job *j = s->by_id.v[i];
+        uint64_t gpus[MODELS_MAX];
 
         if (j->tenant_ix == IX_NONE)
             continue;
-        t.v[j->tenant_ix].pending += j->state == JOB_PENDING || j->state == JOB_HELD;
+        tenant_wait(&t, job_account(j), j->state == JOB_PENDING || j->state == JOB_HELD);
         t.v[j->tenant_ix].active += job_state_is_active(j->state);
         if (j->charged_gpus)
             job_count_gpus(&t, j, tenant_charge);
+        job_gpus(j, j->models, gpus);
+        for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
+            tenant_charge_user(&t, job_account(j), m, (int64_t)gpus[m]);
         if (j->claim)
             job_count_gpus(&t, j, tenant_expect);
         if (j->is_leaving)
             job_count_gpus(&t, j, tenant_spare);
+    }
+    for (const struct account *a = s->tenants.accounts; a && rc == 0; a = a->hh.next) {
+        const struct account *b = tenant_account(&t, a->key);
+        static const struct account none;
+
+        b = b ? b : &none;
+        if (a->pending != b->pending || memcmp(a->used, b->used, sizeof(a->used)) != 0)
+            rc = broken(err, "what a user holds in a tenant differs from the recount",
+                        s->settings->tenants[a->key.tenant].path);
     }
     for (uint32_t i = 0; i < s->settings->n_tenants && rc == 0; i++)
         if (t.v[i].pending != s->tenants.v[i].pending || t.v[i].active != s->tenants.v[i].active ||

@@ -19,6 +19,11 @@ static const char *lay(char **at, const char *text)
     return laid;
 }
 
+struct account_key job_account(const struct job *j)
+{
+    return (struct account_key){j->tenant_ix, j->uid};
+}
+
 void job_set_texts(struct job *j, const struct job_texts *t)
 {
     size_t ns_len = strlen(t->ns), name_len = strlen(t->name);

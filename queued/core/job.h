@@ -15,6 +15,7 @@
 
 #include "core/demand.h"
 #include "core/event.h"
+#include "core/tenant.h"
 #include "spec/ids.h"
 #include "core/job_fsm.h"
 #include "spec/limits.h"
@@ -138,6 +139,8 @@ struct job {
 /* A job with these texts, which are copied, that has not been anywhere yet: no members, no exit
  * code, no timer, no excluded hosts, nothing fixed; all else is 0. */
 struct job *job_create(const struct job_texts *texts);
+/* Whose account it counts in. Its tenant is known. */
+struct account_key job_account(const struct job *j);
 /* Other texts, copied; the new may lie in the old. No table may know the job by its name. */
 void job_set_texts(struct job *j, const struct job_texts *texts);
 /* Free a job that no table knows any more. NULL is none. */

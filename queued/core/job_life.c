@@ -58,11 +58,12 @@ bool job_member_holds(const struct member *m)
     return m->phase == MEMBER_PLACED || m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
 }
 
-/* The past of its tenant up to an instant, before what it holds of a model changes. */
-static void settle(struct state *s, const struct job *j, uint32_t model, usec_t at)
+/* Before what its tenant holds of a model changes: the past up to then, and its user's part. */
+static void settle(struct state *s, const struct job *j, uint32_t model, int64_t gpus)
 {
-    share_settle(&s->tenants, j->tenant_ix, model, at);
+    share_settle(&s->tenants, j->tenant_ix, model, gpus > 0 ? j->attempt_at : s->now);
     s->tenants.v[j->tenant_ix].saved_turn = s->turn;
+    tenant_charge_user(&s->tenants, job_account(j), model, gpus);
 }
 
 void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count)
@@ -86,7 +87,7 @@ static void charge(struct state *s, struct job *j)
     for (uint32_t m = 0; m < MODELS_MAX; m++) {
         j->charged_gpus += (uint32_t)gpus[m];
         if (gpus[m] && j->tenant_ix != IX_NONE)
-            settle(s, j, m, j->attempt_at);
+            settle(s, j, m, (int64_t)gpus[m]);
     }
     job_count_gpus(&s->tenants, j, tenant_charge);
 }
@@ -98,7 +99,7 @@ static void refund(struct state *s, struct job *j)
     job_gpus(j, j->models, gpus);
     for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
         if (gpus[m] && j->tenant_ix != IX_NONE)
-            settle(s, j, m, s->now);
+            settle(s, j, m, -(int64_t)gpus[m]);
     if (j->charged_gpus)
         job_count_gpus(&s->tenants, j, tenant_refund);
     if (j->is_leaving)
@@ -262,7 +263,7 @@ static void enter_pending(struct state *s, struct job *j, enum job_state from)
         deactivate(s, j);
         job_drop_members(s, j);
         if (j->tenant_ix != IX_NONE)
-            s->tenants.v[j->tenant_ix].pending++;
+            tenant_wait(&s->tenants, job_account(j), 1);
     }
     j->queued_at = s->now;
     j->running_at = 0;
@@ -285,7 +286,7 @@ static void leave_waiting(struct state *s, struct job *j, enum job_state to)
     if (!is_waiting(to))
         depend_drop(s, j);
     if (j->tenant_ix != IX_NONE && !is_waiting(to))
-        s->tenants.v[j->tenant_ix].pending--;
+        tenant_wait(&s->tenants, job_account(j), -1);
 }
 
 /* A pending job that is stopped holds nothing, but passes the same way out. */

@@ -47,6 +47,7 @@ static struct bucket *bucket_of(struct state *s, const struct job *j)
     key.tenant_ix = j->tenant_ix;
     key.priority = j->priority;
     key.demand = j->demand;
+    key.uid = tenant_splits_users(&s->tenants, j->tenant_ix) ? j->uid : 0;
     HASH_FIND(hh, s->buckets, &key, sizeof(key), b);
     if (b)
         return b;

@@ -270,7 +270,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
         job->is_resumed = true;
         depend_add(s, job);
         if (job->tenant_ix != IX_NONE)
-            s->tenants.v[job->tenant_ix].pending++;
+            tenant_wait(&s->tenants, job_account(job), 1);
         if (job->state == JOB_PENDING)
             order_add(s, job);
     } else if (job_state_is_active(job->state)) {

@@ -20,7 +20,8 @@
 #include "core/tenant.h"
 #include "util/vec.h"
 
-/* Pending gangs of one tenant, priority and demand, by age. A verdict belongs to all of them. */
+/* Pending gangs of one tenant, priority, demand and sometimes user, by age. A verdict belongs to
+ * all of them. */
 struct bucket {
     struct job *head; /* oldest */
     uint32_t n;
@@ -39,6 +40,7 @@ struct bucket {
     struct bucket_key {
         uint32_t tenant_ix; /* IX_NONE: left the configuration */
         int32_t priority;
+        uint32_t uid; /* 0 where all users of the tenant are judged alike */
         struct demand *demand;
     } key;
 };

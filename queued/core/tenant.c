@@ -4,17 +4,28 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/mem.h"
 
 void tenants_init(struct tenants *t, const struct settings *settings)
 {
-    t->settings = settings;
+    *t = (struct tenants){.settings = settings};
     t->v = xcalloc(settings->n_tenants, sizeof(*t->v));
+    for (uint32_t i = 0; i < settings->n_tenants; i++)
+        for (uint32_t m = 0; m < settings->n_models; m++)
+            t->has_unlent |= settings->tenants[i].unlent.gpus[m] > 0;
 }
 
 void tenants_fini(struct tenants *t)
 {
+    struct account *a, *next;
+
+    HASH_ITER(hh, t->accounts, a, next)
+    {
+        HASH_DELETE(hh, t->accounts, a);
+        free(a);
+    }
     free(t->v);
     t->v = NULL;
 }
@@ -129,4 +140,83 @@ bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint6
     uint64_t quota = tenant_quota(t, ix, model, &judge);
 
     return judge != IX_NONE && taken(&t->v[judge], model) + gpus <= quota;
+}
+
+const struct account *tenant_account(const struct tenants *t, struct account_key who)
+{
+    struct account *a = NULL;
+
+    HASH_FIND(hh, t->accounts, &who, sizeof(who), a);
+    return a;
+}
+
+static struct account *account_of(struct tenants *t, struct account_key who)
+{
+    struct account *a = NULL;
+
+    HASH_FIND(hh, t->accounts, &who, sizeof(who), a);
+    if (a)
+        return a;
+    a = xcalloc(1, sizeof(*a));
+    a->key = who;
+    HASH_ADD(hh, t->accounts, key, sizeof(a->key), a);
+    return a;
+}
+
+bool tenant_admits_user(const struct tenants *t, struct account_key who, uint32_t model,
+                        uint64_t gpus, uint32_t *ret_at)
+{
+    for (; who.tenant != IX_NONE; who.tenant = parent_of(t, who.tenant)) {
+        uint64_t limit = (uint64_t)t->settings->tenants[who.tenant].user_limit.gpus[model];
+        const struct account *a = limit ? tenant_account(t, who) : NULL;
+
+        if (limit && (a ? a->used[model] : 0) + gpus > limit) {
+            if (ret_at)
+                *ret_at = who.tenant;
+            return false;
+        }
+    }
+    return true;
+}
+
+void tenant_wait(struct tenants *t, struct account_key who, int n)
+{
+    t->v[who.tenant].pending += (uint32_t)n;
+    for (; who.tenant != IX_NONE; who.tenant = parent_of(t, who.tenant))
+        account_of(t, who)->pending += (uint32_t)n;
+}
+
+void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t model, int64_t gpus)
+{
+    for (; who.tenant != IX_NONE; who.tenant = parent_of(t, who.tenant))
+        account_of(t, who)->used[model] += (uint64_t)gpus;
+}
+
+bool tenant_splits_users(const struct tenants *t, uint32_t ix)
+{
+    for (; ix != IX_NONE; ix = parent_of(t, ix))
+        for (uint32_t m = 0; m < t->settings->n_models; m++)
+            if (t->settings->tenants[ix].user_limit.gpus[m])
+                return true;
+    return false;
+}
+
+uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model)
+{
+    uint64_t below[TENANTS_MAX + 1]; /* what is kept below a tenant; last: in all */
+    uint32_t n = t->settings->n_tenants;
+
+    memset(below, 0, (n + 1) * sizeof(*below));
+    for (uint32_t i = n; i-- > 0;) { /* children come after their parents */
+        uint64_t unlent = (uint64_t)t->settings->tenants[i].unlent.gpus[model];
+        uint64_t kept = unlent > t->v[i].used[model] ? unlent - t->v[i].used[model] : 0;
+        uint32_t parent = parent_of(t, i);
+
+        if (i == ix)
+            ix = parent; /* its own, or an ancestor's: not kept from it */
+        else if (kept > below[i])
+            below[i] = kept;
+        below[parent == IX_NONE ? n : parent] += below[i];
+    }
+    return below[n];
 }

@@ -12,6 +12,7 @@
 
 #include "spec/settings.h"
 #include "util/err.h"
+#include "util/hash.h"
 
 /* Decayed usage of one's own jobs at an instant (share.h). */
 struct share_past {
@@ -32,9 +33,21 @@ struct tenant {
     uint64_t released_gen; /* a charge was given back here or below, or a limit changed */
 };
 
+/* What one user holds in a tenant and below it. */
+struct account {
+    struct account_key {
+        uint32_t tenant, uid;
+    } key;
+    uint64_t used[MODELS_MAX];
+    uint32_t pending;
+    UT_hash_handle hh;
+};
+
 struct tenants {
     const struct settings *settings;
-    struct tenant *v; /* settings->n_tenants, same index */
+    struct tenant *v;         /* settings->n_tenants, same index */
+    struct account *accounts; /* by key; of every user who had a job */
+    bool has_unlent;          /* some tenant does not lend all of its quota */
     usec_t usage_at;
     uint64_t share_gen; /* the place of some tenant in the order may have changed */
 };
@@ -44,6 +57,17 @@ void tenants_fini(struct tenants *t);
 /* Does a charge fit the limits of the tenant and its ancestors? ret_at: the one that is full. */
 bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                    uint32_t *ret_at);
+/* The same for what one user may hold. */
+bool tenant_admits_user(const struct tenants *t, struct account_key who, uint32_t model,
+                        uint64_t gpus, uint32_t *ret_at);
+/* A user of the tenant has n more jobs waiting (or less), or holds gpus more. */
+void tenant_wait(struct tenants *t, struct account_key who, int n);
+void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t model, int64_t gpus);
+const struct account *tenant_account(const struct tenants *t, struct account_key who); /* NULL */
+/* Are gangs of different users in this tenant judged differently? */
+bool tenant_splits_users(const struct tenants *t, uint32_t ix);
+/* GPUs that other tenants keep idle, since they do not lend them. */
+uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model);
 /* Does a charge stay inside the quota that judges the tenant? Without a quota nothing does. */
 bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 /* Could it ever fit: is no limit on the path below gpus? */

@@ -33,7 +33,8 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
                        "spec.tenant: job %s %s and its name cannot change: submit it anew to %s",
                        j->name, j->attempt ? "has had pods in its namespace" : "has a namesake",
                        ev->spec->tenant);
-    return strcmp(ev->spec->tenant, j->tenant) ? intake_check_room(s, ev->spec->tenant, err) : 0;
+    return strcmp(ev->spec->tenant, j->tenant) ? intake_check_room(s, ev->spec->tenant, j->uid, err)
+                                               : 0;
 }
 
 bool update_admit(struct state *s, const struct ev_update *ev, struct effects *fx)
@@ -53,7 +54,7 @@ bool update_admit(struct state *s, const struct ev_update *ev, struct effects *f
 static void pending_add(struct state *s, const struct job *j, int n)
 {
     if (j->tenant_ix != IX_NONE)
-        s->tenants.v[j->tenant_ix].pending += (uint32_t)n;
+        tenant_wait(&s->tenants, job_account(j), n);
 }
 
 static void take_spec(struct state *s, struct job *j, const struct spec *spec)

@@ -50,12 +50,14 @@ struct tenant_setting {
     uint32_t weight;                   /* 0..1,000,000; default 1 */
     struct model_amounts quota;        /* not set: judged by the nearest ancestor that has one */
     struct model_amounts limit;        /* not set: no limit at this tenant */
+    struct model_amounts unlent;       /* quota - lendable: kept from others; 0: all is lent */
+    struct model_amounts user_limit;   /* for one user's gangs, with those below; 0: none */
     uint32_t n_namespaces;             /* 0: the parent's */
     char namespaces[8][LABEL_MAX + 1]; /* the first is the default */
     usec_t max_runtime_us;             /* default of maxRuntime; 0: the parent's, at the top 24 h */
     uint32_t n_tolerations;
     char tolerations[8][LABEL_KEY_MAX + 1]; /* keys that its jobs may tolerate; "*" all */
-    uint32_t max_pending;                   /* jobs not terminal; 0: 10,000 */
+    uint32_t max_pending;                   /* waiting jobs of a user; 0: 10,000 */
 };
 
 struct settings {

@@ -287,17 +287,30 @@ static bool is_above(const struct check *c, const struct spec_role *r,
     return gpus > 0 && c->settings->n_models > 0;
 }
 
+static int check_limit(struct check *c, uint32_t tenant, const struct model_amounts *limit,
+                       const char *whose)
+{
+    for (uint32_t r = 0; r < c->spec->n_roles; r++)
+        if (is_above(c, &c->spec->roles[r], limit))
+            return err_set(c->err, ERR_REFUSED,
+                           "ExceedsTenantLimit: needs %llu GPUs, more than the limit of %s %s: can "
+                           "never run; ask for less or have the limit raised",
+                           (unsigned long long)spec_gpus(c->spec), whose,
+                           c->settings->tenants[tenant].path);
+    return 0;
+}
+
 static int check_limits(struct check *c)
 {
-    const struct spec *s = c->spec;
+    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent) {
+        struct model_amounts user = c->settings->tenants[t].user_limit;
 
-    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent)
-        for (uint32_t r = 0; r < s->n_roles; r++)
-            if (is_above(c, &s->roles[r], &c->settings->tenants[t].limit))
-                return err_set(c->err, ERR_REFUSED,
-                               "ExceedsTenantLimit: needs %llu GPUs, more than the limit of tenant "
-                               "%s: can never run; ask for less or have the limit raised",
-                               (unsigned long long)spec_gpus(s), c->settings->tenants[t].path);
+        for (uint32_t m = 0; m < MODELS_MAX; m++)
+            user.gpus[m] = user.gpus[m] ? user.gpus[m] : -1;
+        if (check_limit(c, t, &c->settings->tenants[t].limit, "tenant") ||
+            check_limit(c, t, &user, "a user in tenant"))
+            return -1;
+    }
     return 0;
 }
 

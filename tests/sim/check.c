@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/backfill.h"
+#include "core/cycle.h"
 #include "core/explain.h"
 #include "core/invariant.h"
 #include "core/place.h"
@@ -240,6 +241,8 @@ static bool would_fit(const struct sim *s, const struct job *j)
             is_wanted &= is_listed;
         }
         if (!is_wanted || !tenant_admits(&s->state->tenants, j->tenant_ix, m, d->gpus, NULL) ||
+            !tenant_admits_user(&s->state->tenants, job_account(j), m, d->gpus, NULL) ||
+            !cycle_leaves_unlent(s->state, &s->state->cluster, j, models) ||
             (!d->is_preemptible && d->gpus &&
              !tenant_in_quota(&s->state->tenants, j->tenant_ix, m, d->gpus)))
             continue;

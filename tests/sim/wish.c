@@ -46,10 +46,11 @@ void site_init(struct settings *s)
     t->limit.gpus[H100] = 64;
     t = add_tenant(s, "alpha/one", 0);
     t->weight = 3;
+    t->user_limit.gpus[H100] = 16;
     t = add_tenant(s, "alpha/two", 0);
     t->limit.gpus[H100] = 16;
     t = add_tenant(s, "beta", IX_NONE);
-    t->quota.gpus[H100] = 8;
+    t->quota.gpus[H100] = t->unlent.gpus[H100] = 8;
     t->max_runtime_us = 3600 * USEC_PER_SEC;
     t = add_tenant(s, "gamma", IX_NONE);
     t->limit.gpus[H100] = 8;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/cycle.h"
+#include "core/explain.h"
 #include "core/share.h"
 
 #include "../fake/fake_core.h"
@@ -239,6 +240,128 @@ static void with_the_scope_cluster_priority_goes_before_fair_share(void **state)
     assert_int_equal(high->state, JOB_BINDING);
 }
 
+/* ---- lending, and what a user may hold */
+
+static struct answer ask(struct core *c, const char *tenant, uint32_t uid, uint32_t nodes)
+{
+    struct event ev = {.u.submit = {.spec = site_spec("job", nodes, 8), .caller.uid = uid}};
+
+    ev.u.submit.spec->tenant = tenant;
+    (void)memcpy(ev.u.submit.ref.request_id, &(uint64_t){++c->n_requests}, sizeof(uint64_t));
+    return core_ask(c, &ev);
+}
+
+static struct job *submit_by(struct core *c, const char *tenant, uint32_t uid, uint32_t nodes)
+{
+    return core_job(c, ask(c, tenant, uid, nodes));
+}
+
+static struct explain why(const struct core *c, const struct job *j, const char *code)
+{
+    struct explain x;
+
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, code);
+    return x;
+}
+
+/* Tenant t is owed 16 H100 and keeps `unlent` of them from others. */
+static void keep(struct core *c, int64_t unlent)
+{
+    c->settings.tenants[0].quota.gpus[SITE_H100] = 16;
+    c->settings.tenants[0].unlent.gpus[SITE_H100] = unlent;
+    add_tenants(c);
+}
+
+static void what_a_tenant_does_not_lend_stays_free_for_it(void **state)
+{
+    struct core *c = *state;
+    struct job *big, *small, *owner;
+    struct explain x;
+
+    keep(c, 16);
+    big = submit(c, "u", 3);
+    small = submit(c, "u", 2);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(small->state, JOB_BINDING);
+    x = why(c, big, "InsufficientGpus");
+    end(c, small);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, USEC_PER_SEC);
+    x = why(c, big, "TenantShare");
+    assert_non_null(strstr(x.text, "needs 24 GPUs beyond the quota; 32 are free, of which 16 are"));
+    owner = submit(c, "t", 2);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(owner->state, JOB_BINDING);
+    assert_int_equal(big->state, JOB_PENDING);
+}
+
+static void what_a_tenant_lends_or_uses_itself_is_not_kept(void **state)
+{
+    struct core *c = *state;
+
+    keep(c, 8);
+    assert_int_equal(submit(c, "u", 3)->state, JOB_PENDING);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(submit(c, "t", 1)->state, JOB_PENDING); /* the one node that was kept */
+    assert_int_equal(core_cycle(c), 1);
+}
+
+static void the_owner_is_not_kept_from_its_own_quota(void **state)
+{
+    struct core *c = *state;
+
+    keep(c, 16);
+    (void)submit(c, "t", 4); /* beyond the quota, of what is its own */
+    assert_int_equal(core_cycle(c), 1);
+}
+
+static void a_user_never_holds_more_than_the_limit_and_others_go_on(void **state)
+{
+    struct core *c = *state;
+    struct job *j[4];
+    struct explain x;
+
+    c->settings.tenants[0].user_limit.gpus[SITE_H100] = 16;
+    add_tenants(c);
+    for (uint32_t i = 0; i < 3; i++)
+        j[i] = submit_by(c, "t", 7, 1);
+    j[3] = submit_by(c, "t", 8, 1);
+    assert_int_equal(core_cycle(c), 3);
+    assert_int_equal(j[2]->state, JOB_PENDING);
+    assert_int_equal(j[3]->state, JOB_BINDING);
+    x = why(c, j[2], "TenantLimit");
+    assert_non_null(strstr(x.text, " in t uses 16 of its limit of 16 H100, this needs 8"));
+    end(c, j[0]);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j[2]->state, JOB_BINDING);
+}
+
+static void the_limit_of_a_user_counts_what_is_held_below(void **state)
+{
+    struct core *c = *state;
+    struct job *j[2];
+
+    (void)site_tenant(&c->settings, "t/inner");
+    c->settings.tenants[0].user_limit.gpus[SITE_H100] = 8;
+    add_tenants(c);
+    j[0] = submit_by(c, "t/inner", 7, 1);
+    j[1] = submit_by(c, "t", 7, 1);
+    assert_int_equal(core_cycle(c), 1);
+    assert_true((j[0]->state == JOB_PENDING) != (j[1]->state == JOB_PENDING));
+}
+
+static void waiting_jobs_are_limited_for_each_user(void **state)
+{
+    struct core *c = *state;
+
+    c->settings.tenants[0].max_pending = 1;
+    add_tenants(c);
+    assert_int_equal(ask(c, "t", 7, 9).code, ERR_OK);
+    assert_int_equal(ask(c, "t", 7, 9).code, ERR_EXHAUSTED);
+    assert_int_equal(ask(c, "t", 8, 9).code, ERR_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +378,18 @@ int main(void)
                                         core_tear_down),
         cmocka_unit_test_setup_teardown(with_the_scope_cluster_priority_goes_before_fair_share,
                                         core_set_up, core_tear_down),
+        cmocka_unit_test_setup_teardown(what_a_tenant_does_not_lend_stays_free_for_it, core_set_up,
+                                        core_tear_down),
+        cmocka_unit_test_setup_teardown(what_a_tenant_lends_or_uses_itself_is_not_kept, core_set_up,
+                                        core_tear_down),
+        cmocka_unit_test_setup_teardown(the_owner_is_not_kept_from_its_own_quota, core_set_up,
+                                        core_tear_down),
+        cmocka_unit_test_setup_teardown(a_user_never_holds_more_than_the_limit_and_others_go_on,
+                                        core_set_up, core_tear_down),
+        cmocka_unit_test_setup_teardown(the_limit_of_a_user_counts_what_is_held_below, core_set_up,
+                                        core_tear_down),
+        cmocka_unit_test_setup_teardown(waiting_jobs_are_limited_for_each_user, core_set_up,
+                                        core_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

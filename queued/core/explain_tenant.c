@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_tenant.c - the reasons that are about tenants and users: limit, quota, what is not lent.
+ */
+#include "core/explain_say.h"
+
+/* Where a limit stops a role, on the last of its models; at IX_NONE: nowhere. */
+struct full {
+    uint32_t at;
+    bool is_user; /* it is the limit of one user there */
+    uint32_t model;
+    uint64_t need;
+};
+
+static struct full find_full(const struct state *s, const struct job *j, uint32_t role, bool ever)
+{
+    const struct demand_role *r = &j->demand->roles[role];
+    uint32_t n = r->n_models ? r->n_models : s->settings->n_models;
+    struct full f = {.at = IX_NONE, .need = need_together(j->demand, r)};
+
+    for (uint32_t i = 0; i < n && r->each.amount[RES_GPUS]; i++) {
+        uint32_t m = r->n_models ? r->models[i] : i;
+        uint32_t at = IX_NONE;
+
+        /* a gang that takes any model is tried on those that the cluster has */
+        if (m >= s->settings->n_models || (r->n_models == 0 && s->cluster.model_gpus[m] == 0))
+            continue;
+        if (ever ? tenant_could_admit(&s->tenants, j->tenant_ix, m, f.need, &at)
+                 : tenant_admits(&s->tenants, j->tenant_ix, m, f.need, &at))
+            f.is_user = true;
+        if (at == IX_NONE &&
+            (ever || tenant_admits_user(&s->tenants, job_account(j), m, f.need, &at)))
+            return (struct full){.at = IX_NONE};
+        f.at = at;
+        f.model = m;
+    }
+    return f;
+}
+
+/* Limits of the tenant: can never fit, or is full now. */
+bool explain_limit(const struct state *s, const struct job *j, struct explain *x, bool ever)
+{
+    struct full f = {.at = IX_NONE};
+    const struct tenant_setting *t;
+    const struct account *user;
+    const char *model;
+    uint64_t used, limit;
+
+    for (uint32_t r = 0; r < j->demand->n_roles && f.at == IX_NONE; r++)
+        f = find_full(s, j, r, ever);
+    if (f.at == IX_NONE)
+        return false;
+    t = &s->settings->tenants[f.at];
+    model = s->settings->models[f.model].name;
+    user = f.is_user ? tenant_account(&s->tenants, (struct account_key){f.at, j->uid}) : NULL;
+    used = user ? user->used[f.model] : s->tenants.v[f.at].used[f.model];
+    limit = (uint64_t)(user ? t->user_limit : t->limit).gpus[f.model];
+    number(x, "needed_gpus", f.need);
+    number(x, "limit_gpus", limit);
+    number(x, "used_gpus", used);
+    if (ever) {
+        say(x, "ExceedsTenantLimit", "needs %llu %s, limit of %s is %llu: can never run",
+            (unsigned long long)f.need, model, t->path, (unsigned long long)limit);
+        next_step(x, "ask for less, or have the limit of %s raised", t->path);
+    } else {
+        say(x, "TenantLimit", "%s%s%s uses %llu of its limit of %llu %s, this needs %llu",
+            user ? j->user : "", user ? " in " : "", t->path, (unsigned long long)used,
+            (unsigned long long)limit, model, (unsigned long long)f.need);
+        next_step(x, "starts when gangs of %s end; 'queuectl list --tenant %s' shows them", t->path,
+                  t->path);
+    }
+    return true;
+}
+
+/* Not preemptible: on none of a role's models is there room inside the quota. */
+bool explain_quota(const struct state *s, const struct job *j, struct explain *x)
+{
+    for (uint32_t r = 0; r < j->demand->n_roles && !j->demand->is_preemptible; r++) {
+        const struct demand_role *role = &j->demand->roles[r];
+        uint64_t need = need_together(j->demand, role), quota;
+        uint32_t n = role->n_models ? role->n_models : s->settings->n_models;
+        uint32_t full = IX_NONE, at;
+
+        for (uint32_t i = 0; i < n && need; i++) {
+            uint32_t m = role->n_models ? role->models[i] : i;
+
+            if (m >= s->settings->n_models || (!role->n_models && s->cluster.model_gpus[m] == 0))
+                continue;
+            full = tenant_in_quota(&s->tenants, j->tenant_ix, m, need) ? IX_NONE : m;
+            if (full == IX_NONE)
+                break;
+        }
+        if (full == IX_NONE)
+            continue;
+        quota = tenant_quota(&s->tenants, j->tenant_ix, full, &at);
+        at = at == IX_NONE ? j->tenant_ix : at;
+        number(x, "needed_gpus", need);
+        number(x, "quota_gpus", quota);
+        number(x, "used_gpus", s->tenants.v[at].used[full]);
+        say(x, "QuotaExhausted",
+            "is not preemptible and needs %llu %s inside the quota; %s uses %llu of %llu",
+            (unsigned long long)need, s->settings->models[full].name, s->settings->tenants[at].path,
+            (unsigned long long)s->tenants.v[at].used[full], (unsigned long long)quota);
+        next_step(x, "say preemptible: true to use what is idle beyond the quota");
+        return true;
+    }
+    return false;
+}
+
+/* Beyond the quota, there are enough GPUs for a role, but not beside what others do not lend. */
+bool explain_unlent(const struct state *s, const struct job *j, struct explain *x)
+{
+    uint64_t need = 0, free = 0, unlent = 0;
+    uint32_t n = s->settings->n_models;
+
+    for (uint32_t at = 0; at < n * j->demand->n_roles && s->tenants.has_unlent; at++) {
+        const struct demand_role *role = &j->demand->roles[at / n];
+        uint32_t m = at % n;
+
+        need = need_together(j->demand, role);
+        unlent = tenant_unlent(&s->tenants, j->tenant_ix, m);
+        free = s->cluster.topology.all[m] ? s->cluster.topology.all[m]->free_gpus : 0;
+        if (need && (!role->n_models || memchr(role->models, (int)m, role->n_models)) &&
+            free >= need && free < need + unlent &&
+            !tenant_in_quota(&s->tenants, j->tenant_ix, m, need))
+            break;
+        need = 0;
+    }
+    number(x, "needed_gpus", need);
+    number(x, "unlent_gpus", unlent);
+    say(x, "TenantShare",
+        "needs %llu GPUs beyond the quota; %llu are free, of which %llu are kept for tenants that "
+        "do not lend them",
+        (unsigned long long)need, (unsigned long long)free, (unsigned long long)unlent);
+    next_step(x, "'queuectl quota' shows who keeps them; starts when more are free");
+    return need > 0;
+}
