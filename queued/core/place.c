@@ -66,7 +66,8 @@ static uint64_t free_around(const struct paper *p, uint32_t ix)
 {
     uint8_t model = p->wish->models[p->order[0]];
 
-    if (ix == IX_NONE || model == MODELS_MAX || !p->c->topology.domains.v[ix]->by_model[model])
+    if (ix == IX_NONE || model == MODELS_MAX || p->wish->on_empty ||
+        !p->c->topology.domains.v[ix]->by_model[model])
         return 0;
     return p->c->topology.domains.v[ix]->by_model[model]->free_gpus;
 }

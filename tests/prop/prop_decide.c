@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prop_decide.c - where a gang goes, against a scheduler without tables.
+ *
+ * It knows nodes, their labels and what is free on them, looks at all of them for every question,
+ * and follows contracts.md 7 and scheduling.md 2 in the plainest way: of each level from the host
+ * up the two tightest domains in which the gang fits, the best score, the first in a tie. Both must
+ * choose the same hosts and count the same score.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/place.h"
+#include "core/score.h"
+
+#include "../fake/fake_site.h"
+#include "../sim/rng.h"
+
+enum { SEEDS = 3000, HOSTS_MAX = 16, LEVELS = 2, ROLES = 2 };
+
+struct host {
+    const struct node *n;
+    const char *label[LEVELS]; /* NULL: none */
+    int64_t free, total;       /* GPUs; free: of what the trial assumes */
+    uint32_t slots, put[ROLES];
+};
+
+struct look {
+    struct rng rng;
+    struct settings settings;
+    struct cluster cluster;
+    struct demand *demands, *d;
+    struct host hosts[HOSTS_MAX];
+    uint32_t n;
+    bool on_empty;
+    uint32_t excluded[JOB_EXCLUDED_MAX];
+    /* the best so far */
+    bool is_found;
+    uint64_t cost;
+    uint32_t topology, packing, score;
+    uint32_t best[ROLES][HOSTS_MAX];
+    uint64_t empty_cost;
+};
+
+/* Labels up to a level: the same text, the same domain. */
+static const char *path(const struct host *h, uint32_t level, char buf[64])
+{
+    size_t len = 0;
+
+    buf[0] = '\0';
+    for (uint32_t l = 0; l <= level && l < LEVELS; l++)
+        if (h->label[l])
+            len += (size_t)snprintf(buf + len, 64 - len, "\x1e%u\x1f%s", (unsigned)l, h->label[l]);
+    return buf;
+}
+
+static bool is_same(const struct host *a, const struct host *b, uint32_t level)
+{
+    char x[64], y[64];
+
+    return a->label[level] && b->label[level] && strcmp(path(a, level, x), path(b, level, y)) == 0;
+}
+
+/* Domains in the order of their paths, hosts of a domain itself behind those below it, by name. */
+static int by_path(const void *a, const void *b)
+{
+    const struct host *x = a, *y = b;
+
+    for (uint32_t l = 0; l < LEVELS; l++) {
+        if (!x->label[l] != !y->label[l])
+            return x->label[l] ? -1 : 1;
+        if (x->label[l] && strcmp(x->label[l], y->label[l]) != 0)
+            return strcmp(x->label[l], y->label[l]);
+    }
+    return strcmp(x->n->name, y->n->name);
+}
+
+/* ---- filling a run of hosts with one role */
+
+static int by_slots(const void *a, const void *b)
+{
+    const struct host *x = *(struct host *const *)a, *y = *(struct host *const *)b;
+
+    if (x->slots != y->slots)
+        return x->slots < y->slots ? -1 : 1;
+    if (x->free != y->free)
+        return x->free < y->free ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* The fewest hosts, evenly, on the fullest that hold a part; where that cannot be, the biggest. */
+static void fill_hosts(struct host **v, uint32_t n, uint32_t role, uint32_t want)
+{
+    uint32_t most[HOSTS_MAX] = {0}, hosts = 0, held = 0, left = want;
+
+    qsort(v, n, sizeof(*v), by_slots);
+    for (uint32_t i = n; held < want; hosts++)
+        held += v[--i]->slots;
+    for (uint32_t part = want / hosts + 1, times = want % hosts, turn = 0; turn < 2; turn++) {
+        for (uint32_t i = 0; i < n && times; i++) {
+            if (v[i]->slots < part || most[i])
+                continue;
+            most[i] = part;
+            left -= part;
+            times--;
+        }
+        part = want / hosts;
+        times = turn ? times : hosts - want % hosts;
+    }
+    for (uint32_t i = 0; i < n && !left; i++)
+        v[i]->put[role] += most[i];
+    while (left && want) {
+        struct host *biggest = NULL;
+
+        for (uint32_t i = 0; i < n; i++)
+            if (!v[i]->put[role] && v[i]->slots &&
+                (!biggest || v[i]->slots > biggest->slots ||
+                 (v[i]->slots == biggest->slots && v[i] < biggest)))
+                biggest = v[i];
+        biggest->put[role] = want < biggest->slots ? want : biggest->slots;
+        want -= biggest->put[role];
+    }
+}
+
+struct part {
+    struct host *v[HOSTS_MAX];
+    uint32_t n, slots;
+    int64_t free;
+};
+
+/* Does a go before b: what holds all before what does not, then the tightest of those or the
+ * largest of these, then the fullest. */
+static bool is_better(const struct part *a, const struct part *b, uint32_t want)
+{
+    bool holds = a->slots >= want;
+
+    if (holds != (b->slots >= want))
+        return holds;
+    if (a->slots != b->slots)
+        return holds ? a->slots < b->slots : a->slots > b->slots;
+    return a->free < b->free;
+}
+
+static void fill(struct host **v, uint32_t n, uint32_t level, uint32_t role, uint32_t want)
+{
+    struct part parts[HOSTS_MAX] = {0};
+    uint32_t n_parts = 0;
+
+    if (level == LEVELS) {
+        fill_hosts(v, n, role, want);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct part *p = n_parts ? &parts[n_parts - 1] : NULL;
+
+        if (!p || !is_same(p->v[0], v[i], level))
+            p = &parts[n_parts++];
+        p->v[p->n++] = v[i];
+        p->slots += v[i]->slots;
+        p->free += v[i]->free;
+    }
+    while (want) {
+        struct part *best = NULL;
+        uint32_t some;
+
+        for (uint32_t i = 0; i < n_parts; i++)
+            if (parts[i].slots && (!best || is_better(&parts[i], best, want)))
+                best = &parts[i];
+        some = best->slots < want ? best->slots : want;
+        fill(best->v, best->n, level + 1, role, some);
+        best->slots = 0;
+        want -= some;
+    }
+}
+
+static int64_t asks(const struct look *k, uint32_t role)
+{
+    return k->d->roles[role].each.amount[RES_GPUS];
+}
+
+static bool is_open(const struct look *k, const struct host *h)
+{
+    return h->n->is_usable && !place_excludes(k->on_empty ? NULL : k->excluded, h->n->ix);
+}
+
+/* All roles, that with the most GPUs first; false: one does not fit. */
+static bool fill_roles(struct look *k, struct host **of, uint32_t n_of, uint32_t level)
+{
+    struct host *v[HOSTS_MAX];
+    uint32_t first = k->d->n_roles > 1 && asks(k, 1) > asks(k, 0), n = 0;
+
+    for (uint32_t i = 0; i < n_of; i++)
+        if (is_open(k, of[i]))
+            v[n++] = of[i];
+    for (uint32_t i = 0; i < k->n; i++)
+        memset(k->hosts[i].put, 0, sizeof(k->hosts[i].put));
+    for (uint32_t turn = 0; turn < k->d->n_roles; turn++) {
+        uint32_t role = turn ? !first : first, slots = 0;
+        struct host *run[HOSTS_MAX];
+
+        memcpy(run, v, n * sizeof(struct host *));
+        for (uint32_t i = 0; i < n; i++) {
+            struct host *h = v[i];
+
+            h->free = k->on_empty ? h->total : node_free_gpus(h->n);
+            for (uint32_t r = 0; r < k->d->n_roles; r++)
+                h->free -= (int64_t)h->put[r] * asks(k, r);
+            h->slots = h->n->model == SITE_H100 ? (uint32_t)(h->free / asks(k, role)) : 0;
+            if (h->slots > k->d->roles[role].replicas)
+                h->slots = k->d->roles[role].replicas;
+            slots += h->slots;
+        }
+        if (slots < k->d->roles[role].replicas)
+            return false;
+        fill(run, n, level, role, k->d->roles[role].replicas);
+    }
+    return true;
+}
+
+/* ---- the score of what the hosts were given */
+
+static int64_t gpus_put(const struct look *k, const struct host *h)
+{
+    return h->put[0] * asks(k, 0) + (k->d->n_roles > 1 ? h->put[1] * asks(k, 1) : 0);
+}
+
+static uint64_t cost_of(const struct look *k)
+{
+    uint64_t cost = 1000;
+    uint32_t hosts = 0;
+
+    for (uint32_t i = 0; i < k->n; i++)
+        hosts += gpus_put(k, &k->hosts[i]) > 0;
+    cost += 100 * (uint64_t)(hosts - 1);
+    for (uint32_t l = 0; l < LEVELS; l++) {
+        uint32_t domains = 0;
+
+        for (uint32_t i = 0; i < k->n; i++) {
+            bool is_new = gpus_put(k, &k->hosts[i]) > 0;
+
+            for (uint32_t o = 0; o < i; o++)
+                is_new = is_new &&
+                         !(gpus_put(k, &k->hosts[o]) > 0 && is_same(&k->hosts[o], &k->hosts[i], l));
+            domains += is_new;
+        }
+        cost += (uint64_t)k->settings.hierarchies[0].levels[l].cost * (domains - 1);
+    }
+    return cost;
+}
+
+static void judge(struct look *k)
+{
+    uint64_t cost = cost_of(k), best = k->empty_cost && k->empty_cost < cost ? k->empty_cost : cost;
+    uint32_t topology = (uint32_t)(best * 1000 / cost), packing, score;
+    int64_t used = 0, total = 0;
+
+    for (uint32_t i = 0; i < k->n; i++) {
+        const struct host *h = &k->hosts[i];
+
+        if (gpus_put(k, h) == 0)
+            continue;
+        used += (k->on_empty ? 0 : h->n->used.amount[RES_GPUS]) + gpus_put(k, h);
+        total += h->total;
+    }
+    packing = (uint32_t)(used * 1000 / total);
+    score = (topology * 800 + packing * 200) / 1000;
+    if (k->is_found && (k->on_empty ? cost >= k->cost : score <= k->score))
+        return;
+    k->is_found = true;
+    k->cost = cost;
+    k->topology = topology;
+    k->packing = packing;
+    k->score = score;
+    for (uint32_t i = 0; i < k->n; i++)
+        for (uint32_t r = 0; r < ROLES; r++)
+            k->best[r][i] = k->hosts[i].put[r];
+}
+
+/* ---- the domains of a level */
+
+struct domain_seen {
+    struct host *v[HOSTS_MAX];
+    uint32_t n, order;
+    int64_t free, around;
+};
+
+static int64_t free_on(const struct look *k, const struct host *h)
+{
+    return !k->on_empty && h->n->is_usable && h->n->model == SITE_H100 ? node_free_gpus(h->n) : 0;
+}
+
+/* Free GPUs of the narrowest domain above a level that the host is in. */
+static int64_t around(const struct look *k, const struct host *h, uint32_t level)
+{
+    int64_t sum = 0;
+
+    while (level > 0 && !h->label[level - 1])
+        level--;
+    for (uint32_t i = 0; i < k->n && level > 0; i++)
+        sum += is_same(h, &k->hosts[i], level - 1) ? free_on(k, &k->hosts[i]) : 0;
+    return sum;
+}
+
+static int by_fit(const void *a, const void *b)
+{
+    const struct domain_seen *x = a, *y = b;
+
+    if (x->free != y->free)
+        return x->free < y->free ? -1 : 1;
+    if (x->around != y->around)
+        return x->around < y->around ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static uint32_t position_by_name(const struct look *k, const struct host *h)
+{
+    uint32_t before = 0;
+
+    for (uint32_t i = 0; i < k->n; i++)
+        before += strcmp(k->hosts[i].n->name, h->n->name) < 0;
+    return before;
+}
+
+/* level LEVELS: each host is one. */
+static uint32_t list_domains(struct look *k, uint32_t level, struct domain_seen *ret)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < k->n; i++) {
+        struct host *h = &k->hosts[i];
+        struct domain_seen *d = n ? &ret[n - 1] : NULL;
+
+        if (k->d->required < LEVELS && !h->label[k->d->required])
+            continue;
+        if (level < LEVELS && !h->label[level])
+            continue;
+        if (level == LEVELS || !d || !is_same(d->v[0], h, level)) {
+            d = &ret[n++];
+            *d = (struct domain_seen){.order = level == LEVELS ? position_by_name(k, h) : n,
+                                      .around = around(k, h, level)};
+        }
+        d->v[d->n++] = h;
+        d->free +=
+            level == LEVELS ? (k->on_empty ? h->total : node_free_gpus(h->n)) : free_on(k, h);
+    }
+    return n;
+}
+
+static bool try_level(struct look *k, uint32_t level)
+{
+    struct domain_seen seen[HOSTS_MAX];
+    uint32_t n = list_domains(k, level, seen), fits = 0;
+
+    qsort(seen, n, sizeof(seen[0]), by_fit);
+    for (uint32_t i = 0; i < n && fits < 2; i++) {
+        if (!fill_roles(k, seen[i].v, seen[i].n, level < LEVELS ? level + 1 : LEVELS))
+            continue;
+        judge(k);
+        fits++;
+    }
+    return fits > 0;
+}
+
+static bool look(struct look *k, bool on_empty)
+{
+    struct host *all[HOSTS_MAX];
+
+    k->on_empty = on_empty;
+    k->is_found = false;
+    for (uint32_t l = LEVELS + 1; l-- > (k->d->required == IX_NONE ? 0 : k->d->required);)
+        if (try_level(k, l) && k->d->preferred != IX_NONE && l >= k->d->preferred)
+            return true;
+    for (uint32_t i = 0; i < k->n; i++)
+        all[i] = &k->hosts[i];
+    if (k->d->required == IX_NONE && fill_roles(k, all, k->n, 0))
+        judge(k);
+    return k->is_found;
+}
+
+/* ---- trials */
+
+static const char *some(struct rng *g, const char *const *of, uint32_t n)
+{
+    return rng_one_in(g, 7) ? NULL : of[rng_below(g, n)];
+}
+
+static void make_hosts(struct look *k)
+{
+    static const char *const blocks[] = {"b0", "b1"}, *const racks[] = {"r0", "r1", "r2"};
+
+    k->n = 1 + rng_below(&k->rng, HOSTS_MAX);
+    for (uint32_t i = 0; i < k->n; i++) {
+        char name[8];
+        struct resources held = {0};
+        struct node_fact *f;
+        int64_t gpus = rng_one_in(&k->rng, 5) ? 4 : 8;
+
+        (void)snprintf(name, sizeof(name), "n%02u", (unsigned)(i * 5 % 17));
+        f = site_node(name, some(&k->rng, blocks, 2), some(&k->rng, racks, 3),
+                      rng_one_in(&k->rng, 6) ? SITE_H200 : SITE_H100, gpus);
+        f->is_cordoned = rng_one_in(&k->rng, 12);
+        k->hosts[i].n = cluster_node_seen(&k->cluster, f);
+        k->hosts[i].total = gpus;
+        held.amount[RES_GPUS] = rng_one_in(&k->rng, 3) ? 0 : rng_between(&k->rng, 0, gpus);
+        if (held.amount[RES_GPUS])
+            cluster_hold(&k->cluster, k->hosts[i].n->ix, &held);
+    }
+    for (uint32_t i = 0; i < k->n; i++) {
+        struct host *h = &k->hosts[i];
+
+        h->label[0] = node_label(h->n, "gang.queued/block");
+        h->label[1] = node_label(h->n, "gang.queued/rack");
+    }
+    qsort(k->hosts, k->n, sizeof(k->hosts[0]), by_path);
+}
+
+static struct spec *make_spec(struct look *k, uint32_t n_roles)
+{
+    static const uint32_t gpus[] = {1, 1, 2, 3, 4, 8, 8};
+    static const char *const levels[] = {NULL, NULL, "block", "rack", "host"};
+    uint32_t required = rng_below(&k->rng, 5), preferred = rng_below(&k->rng, 5);
+    struct spec *s = site_spec("job", 1 + rng_below(&k->rng, 7), gpus[rng_below(&k->rng, 7)]);
+
+    if (n_roles > 1)
+        site_role(s, "second", 1 + rng_below(&k->rng, 3), gpus[rng_below(&k->rng, 7)]);
+    s->topology_required = levels[required];
+    s->topology_preferred = preferred >= required ? levels[preferred] : NULL;
+    return s;
+}
+
+static const char *compare(struct look *k, const struct place_result *r, bool fits)
+{
+    uint32_t at = 0;
+
+    k->empty_cost = look(k, true) ? k->cost : 0;
+    if (look(k, false) != fits)
+        return fits ? "it would not fit" : "it would fit";
+    if (!fits)
+        return NULL;
+    for (uint32_t role = 0; role < k->d->n_roles; role++)
+        for (uint32_t i = 0; i < k->d->roles[role].replicas; i++, at++) {
+            uint32_t h = 0;
+
+            while (k->hosts[h].n->ix != r->members[at].node_ix)
+                h++;
+            if (k->best[role][h]-- == 0)
+                return "other hosts are better";
+        }
+    return r->topology != k->topology || r->packing != k->packing || r->score != k->score
+               ? "the score is another"
+               : NULL;
+}
+
+static void trial(uint64_t seed, uint32_t *ret_placed)
+{
+    struct look *k = xcalloc(1, sizeof(*k));
+    uint8_t models[JOB_ROLES_MAX];
+    struct place_wish wish = {.models = models, .excluded = k->excluded};
+    struct place_result r = {0};
+    uint32_t n_roles = 1 + (uint32_t)(seed % ROLES);
+    const char *broken;
+    struct spec *spec;
+    bool fits;
+
+    k->rng = (struct rng){seed};
+    memset(models, MODELS_MAX, sizeof(models));
+    memset(models, SITE_H100, n_roles);
+    site_settings_init(&k->settings);
+    cluster_init(&k->cluster, &k->settings);
+    make_hosts(k);
+    for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
+        k->excluded[i] = i == 0 && rng_one_in(&k->rng, 4) ? rng_below(&k->rng, k->n) : IX_NONE;
+    spec = make_spec(k, n_roles);
+    wish.demand = k->d = demand_of(&k->cluster, &k->demands, spec);
+    fits = place_gang(&k->cluster, &wish, &r);
+    broken = compare(k, &r, fits);
+    if (broken)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, broken);
+    *ret_placed += fits;
+    free(r.members);
+    demand_release(&k->cluster, &k->demands, k->d);
+    spec_destroy(spec);
+    cluster_fini(&k->cluster);
+    site_settings_fini(&k->settings);
+    free(k);
+}
+
+static void a_gang_goes_where_one_that_looks_at_every_domain_and_host_would_put_it(void **state)
+{
+    uint32_t placed = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        trial(seed, &placed);
+    assert_in_range(placed, SEEDS / 4, SEEDS * 9 / 10); /* both answers were tried */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gang_goes_where_one_that_looks_at_every_domain_and_host_would_put_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
