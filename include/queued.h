@@ -268,6 +268,8 @@ struct queued_job {
     size_t n_attempts;
     const struct queued_attempt *attempts;
     const struct queued_stored_spec *spec; /* NULL when not asked for */
+    int64_t predicted_start_us;            /* of a waiting job; 0: unknown */
+    const char *predicted_basis; /* what that rests on, or why it is unknown; NULL: not waiting */
 };
 
 struct queued_jobs {

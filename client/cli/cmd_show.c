@@ -55,6 +55,19 @@ static void print_summary(const struct queued_job *job)
                                               USEC_PER_SEC));
 }
 
+/* When it will start, and what that rests on or why it is not known. */
+static void print_eta(const struct queued_job *job)
+{
+    char in[JOB_ETA_MAX], at[FORMAT_MAX];
+    const char *eta = job_eta(in, job, cli_now_us());
+
+    if (eta && job->predicted_basis)
+        (void)printf("  %-9s  %s, at %s, %s\n", "eta", eta,
+                     format_time(at, job->predicted_start_us), job->predicted_basis);
+    else
+        line("eta", job->predicted_basis);
+}
+
 static void print_reason(const struct queued_job *job)
 {
     if (!job->reason_code)
@@ -65,6 +78,7 @@ static void print_reason(const struct queued_job *job)
     if (job->position)
         (void)printf("  %-9s  %u in tenant %s\n", "position", job->position,
                      job->tenant ? job->tenant : "");
+    print_eta(job);
 }
 
 static void print_pods(const struct queued_attempt *t)
@@ -217,6 +231,7 @@ static void print_why(const struct queued_why *w)
     line("now", w->now && *w->now ? w->now : job->reason_text);
     line("closest", w->closest);
     line("not it", w->not_it);
+    print_eta(job);
     line("try", w->next_step);
 }
 

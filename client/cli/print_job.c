@@ -5,6 +5,7 @@
  */
 #include "print_job.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "spec_doc.h"
@@ -98,6 +99,8 @@ static struct document *status(struct arena *a, const struct queued_job *job)
     put_reason(a, d, job);
     if (job->position)
         document_put_int(a, d, "position", job->position);
+    document_put_time(a, d, "predictedStart", job->predicted_start_us);
+    document_put_text(a, d, "predictedStartBasis", job->predicted_basis);
     if (job->has_exit_code)
         document_put_int(a, d, "exitCode", job->exit_code);
     attempts = document_put_list(a, d, "attempts");
@@ -130,12 +133,12 @@ static const struct table_column columns[] = {
 };
 
 static const struct table_column wide_columns[] = {
-    {"JOB", TABLE_WHOLE, 0},      {"TENANT", TABLE_WHOLE, 0},    {"PRIO", TABLE_WHOLE, 0},
-    {"STATE", TABLE_WHOLE, 0},    {"GPUS", TABLE_WHOLE, 0},      {"NODES", TABLE_WHOLE, 0},
-    {"POS", TABLE_WHOLE, 0},      {"AGE", TABLE_WHOLE, 0},       {"RUN", TABLE_WHOLE, 0},
-    {"USER", TABLE_WHOLE, 0},     {"MODEL", TABLE_WHOLE, 0},     {"PLACEMENT", TABLE_WHOLE, 0},
-    {"RESTARTS", TABLE_WHOLE, 0}, {"NAMESPACE", TABLE_WHOLE, 0}, {"KEY", TABLE_WHOLE, 0},
-    {"REASON", TABLE_WHOLE, 0},
+    {"JOB", TABLE_WHOLE, 0},      {"TENANT", TABLE_WHOLE, 0}, {"PRIO", TABLE_WHOLE, 0},
+    {"STATE", TABLE_WHOLE, 0},    {"GPUS", TABLE_WHOLE, 0},   {"NODES", TABLE_WHOLE, 0},
+    {"POS", TABLE_WHOLE, 0},      {"AGE", TABLE_WHOLE, 0},    {"RUN", TABLE_WHOLE, 0},
+    {"USER", TABLE_WHOLE, 0},     {"MODEL", TABLE_WHOLE, 0},  {"PLACEMENT", TABLE_WHOLE, 0},
+    {"RESTARTS", TABLE_WHOLE, 0}, {"ETA", TABLE_WHOLE, 0},    {"NAMESPACE", TABLE_WHOLE, 0},
+    {"KEY", TABLE_WHOLE, 0},      {"REASON", TABLE_WHOLE, 0},
 };
 
 struct table *job_table(bool is_wide)
@@ -179,9 +182,23 @@ static void add_duration(struct table *t, int64_t from_us, int64_t to_us)
     table_add(t, from_us > 0 && to_us > 0 ? format_duration(buf, whole) : NULL);
 }
 
+const char *job_eta(char buf[JOB_ETA_MAX], const struct queued_job *job, int64_t now_us)
+{
+    char in[FORMAT_MAX];
+    int64_t left = (job->predicted_start_us - now_us) / USEC_PER_SEC * USEC_PER_SEC;
+
+    if (job->predicted_start_us <= 0)
+        return NULL;
+    if (left <= 0)
+        return "now";
+    (void)snprintf(buf, JOB_ETA_MAX, "~%s", format_duration(in, left));
+    return buf;
+}
+
 void job_table_add(struct table *t, const struct queued_job *job, bool is_wide, int64_t now_us)
 {
     struct arena a = {0};
+    char buf[JOB_ETA_MAX];
 
     table_add(t, job->name);
     table_add(t, job->tenant);
@@ -203,6 +220,7 @@ void job_table_add(struct table *t, const struct queued_job *job, bool is_wide, 
         table_add(t, job->gpu_model);
         table_add(t, job->placement);
         table_addf(t, "%u", job->restarts);
+        table_add(t, job_eta(buf, job, now_us));
         table_add(t, job->ns);
         table_add(t, job->submit_key);
     }

@@ -103,6 +103,8 @@ struct queued_job view_job(struct arena *a, const Queued__V1__Job *m)
         .n_attempts = m->n_attempts,
         .attempts = attempts(a, m->attempts, m->n_attempts),
         .spec = (const struct queued_stored_spec *)(const void *)m->spec,
+        .predicted_start_us = usec(m->predicted_start_us),
+        .predicted_basis = m->predicted_basis && *m->predicted_basis ? m->predicted_basis : NULL,
     };
 }
 

@@ -33,6 +33,7 @@ struct reservation {
     VEC(struct held) held;
     struct cluster *fork; /* the cluster at `at`, with the gang in place */
     uint64_t stamp;       /* of the cluster that fork was made of; 0: not made */
+    bool fits;            /* the gang had room on its hosts then */
 };
 
 struct backfill {
@@ -59,6 +60,23 @@ void backfill_destroy(struct backfill *b)
     for (int m = 0; m < SLOTS; m++)
         reservation_drop(b, &b->of[m]);
     free(b);
+}
+
+void backfill_copy(struct state *s, const struct state *from)
+{
+    s->backfill->gen = from->backfill->gen;
+    for (int m = 0; m < SLOTS; m++) {
+        const struct reservation *r = &from->backfill->of[m];
+        struct reservation *to = &s->backfill->of[m];
+
+        if (!state_job(s, r->job))
+            continue;
+        *to = *r;
+        to->fork = r->fork ? cluster_fork(r->fork) : NULL;
+        memset(&to->held, 0, sizeof(to->held));
+        for (size_t i = 0; i < r->held.n; i++)
+            *vec_push(&to->held) = r->held.v[i];
+    }
 }
 
 uint64_t backfill_gen(const struct state *s)
@@ -132,7 +150,7 @@ static bool rebuild(const struct state *s, struct reservation *r)
     bool fits = true;
 
     if (r->stamp == stamp)
-        return true;
+        return r->fits;
     r->stamp = stamp;
     fork_anew(r, &s->cluster);
     for (size_t i = 0; i < s->active.n; i++)
@@ -149,8 +167,7 @@ static bool rebuild(const struct state *s, struct reservation *r)
         fits = resources_fit(&r->held.v[i].asks, &left);
         cluster_hold(r->fork, n->ix, &r->held.v[i].asks);
     }
-    if (!fits)
-        r->stamp = 0;
+    r->fits = fits;
     return fits;
 }
 
@@ -369,7 +386,8 @@ void backfill_started(struct state *s, const struct job *j)
         const struct job *has = state_job(s, r->job);
 
         /* one that goes first may have taken the reserved hosts: look at them again */
-        if (!has || has == j || order_is_before(j, has) || r->stamp + j->n_members != stamp)
+        if (!has || has == j || order_is_before(j, has) || !r->fits ||
+            r->stamp + j->n_members != stamp)
             continue;
         if (backfill_end(j, 0) > r->at)
             future_hold(r->fork, j);

@@ -15,6 +15,9 @@
 struct backfill *backfill_create(void);
 void backfill_destroy(struct backfill *b);
 
+/* The reservations of another state, of the same nodes and jobs. */
+void backfill_copy(struct state *s, const struct state *from);
+
 /* Latest end of the attempt of a job that holds nodes, or of one decided at now. */
 usec_t backfill_end(const struct job *j, usec_t now);
 /* Before a cycle: drop what is no longer waited for, and give it to the next blocked gang. */

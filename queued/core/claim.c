@@ -201,3 +201,14 @@ uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_ga
     }
     return gpus;
 }
+
+struct claim *claim_copy(const struct claim *from)
+{
+    struct claim *k = xmalloc(sizeof(*k));
+
+    *k = *from;
+    k->victims = xcalloc(k->n_victims + 1, sizeof(*k->victims));
+    for (uint32_t i = 0; i < k->n_victims; i++)
+        k->victims[i] = from->victims[i];
+    return k;
+}

@@ -24,4 +24,7 @@ void claims_synced(struct state *s);
 /* GPUs that its victims still hold, and how many they are. */
 uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_gangs);
 
+/* For a copy of its job. */
+struct claim *claim_copy(const struct claim *from);
+
 #endif

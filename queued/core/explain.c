@@ -279,39 +279,6 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
     return true;
 }
 
-static int by_order(const void *a, const void *b)
-{
-    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
-
-    return order_is_before(x, y) ? -1 : order_is_before(y, x);
-}
-
-/* Number all pending jobs: in their tenant, and over all. */
-static void number_all(const struct state *s)
-{
-    struct positions *p = s->positions;
-    uint32_t *in_tenant;
-
-    if (p->turn == s->turn)
-        return;
-    p->turn = s->turn;
-    p->order.n = 0;
-    for (size_t i = 0; i < s->by_id.n; i++)
-        if (s->by_id.v[i]->state == JOB_PENDING)
-            *vec_push(&p->order) = s->by_id.v[i];
-    if (p->order.n)
-        qsort(p->order.v, p->order.n, sizeof(struct job *), by_order);
-    in_tenant = xcalloc(s->settings->n_tenants + 1, sizeof(*in_tenant));
-    for (size_t i = 0; i < p->order.n; i++) {
-        struct job *j = p->order.v[i];
-        uint32_t t = j->tenant_ix == IX_NONE ? s->settings->n_tenants : j->tenant_ix;
-
-        j->position_overall = (uint32_t)i + 1;
-        j->position = ++in_tenant[t];
-    }
-    free(in_tenant);
-}
-
 static unsigned precedence(const char *code)
 {
     for (unsigned i = 0; i < ARRAY_LEN(codes); i++)
@@ -418,7 +385,7 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
 {
     *ret = (struct explain){.code = ""};
     if (j->state == JOB_PENDING) {
-        number_all(s);
+        (void)order_number(s);
         say_waiting(s, j, now, ret);
         ret->position = j->position;
         ret->position_overall = j->position_overall;

@@ -393,6 +393,18 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx)
     (void)job_move(s, j, &(struct job_step){.event = JOB_EV_ALL_GONE}, fx);
 }
 
+void job_leave(struct state *s, struct job *j, struct effects *fx)
+{
+    for (uint32_t i = 0; i < j->n_members; i++)
+        job_release(s, j, &j->members[i], MEMBER_GONE);
+    j->has_service = false;
+    if (j->state <= JOB_RUNNING) {
+        j->state = JOB_STOPPING;
+        j->outcome = JOB_SUCCEEDED;
+    }
+    job_check_gone(s, j, fx);
+}
+
 void job_undo(struct state *s, struct job *j, const struct job_step *why, struct effects *fx)
 {
     struct job_step step = *why;

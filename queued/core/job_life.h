@@ -35,6 +35,9 @@ usec_t job_back_off(uint32_t n, int64_t seconds, int64_t cap);
 bool job_member_holds(const struct member *m);
 /* The member takes nothing any more. */
 void job_release(struct state *s, struct job *j, struct member *m, enum member_phase phase);
+/* In a plan: nothing of its attempt is left. One that was stopped goes where it was to go, another
+ * has Succeeded. */
+void job_leave(struct state *s, struct job *j, struct effects *fx);
 /* Must every pod of the attempt be gone, finished ones too, before the job goes on? */
 bool job_wants_all_gone(const struct job *j);
 

@@ -245,6 +245,18 @@ void order_block(struct state *s, struct bucket *b)
     d->no_room_freed = d->n_roles > 1 ? b->seen_freed_gen : s->cluster.freed_any;
 }
 
+void order_copy_verdict(struct bucket *b, const struct bucket *from)
+{
+    struct bucket own = *b;
+
+    *b = *from;
+    b->head = own.head;
+    b->n = own.n;
+    b->verdict = NULL;
+    b->hh = own.hh;
+    b->key = own.key;
+}
+
 bool order_is_awake(const struct state *s, const struct bucket *b)
 {
     if (b->key.tenant_ix == IX_NONE)
@@ -324,4 +336,37 @@ struct job *order_next(struct state *s, usec_t now)
     winner = best[n].job;
     free(best);
     return winner;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+
+    return order_is_before(x, y) ? -1 : order_is_before(y, x);
+}
+
+uint32_t order_number(const struct state *s)
+{
+    struct positions *p = s->positions;
+    uint32_t *in_tenant;
+
+    if (p->turn == s->turn)
+        return (uint32_t)p->order.n;
+    p->turn = s->turn;
+    p->order.n = 0;
+    for (size_t i = 0; i < s->by_id.n; i++)
+        if (s->by_id.v[i]->state == JOB_PENDING)
+            *vec_push(&p->order) = s->by_id.v[i];
+    if (p->order.n)
+        qsort(p->order.v, p->order.n, sizeof(struct job *), by_order);
+    in_tenant = xcalloc(s->settings->n_tenants + 1, sizeof(*in_tenant));
+    for (size_t i = 0; i < p->order.n; i++) {
+        struct job *j = p->order.v[i];
+        uint32_t t = j->tenant_ix == IX_NONE ? s->settings->n_tenants : j->tenant_ix;
+
+        j->position_overall = (uint32_t)i + 1;
+        j->position = ++in_tenant[t];
+    }
+    free(in_tenant);
+    return (uint32_t)p->order.n;
 }

@@ -24,11 +24,16 @@ struct job *order_next(struct state *s, usec_t now);
 void order_block(struct state *s, struct bucket *b);
 /* Something of its jobs has changed: look again. */
 void order_wake(struct state *s, struct bucket *b);
+/* Sleep as a bucket of another state sleeps, all of whose counts were copied. */
+void order_copy_verdict(struct bucket *b, const struct bucket *from);
 bool order_is_awake(const struct state *s, const struct bucket *b);
 /* Is it known that no gang of this demand has room, whatever its tenant may? */
 bool order_has_no_room(const struct state *s, struct demand *d);
 /* Is a before b, both of one tenant? */
 bool order_is_before(const struct job *a, const struct job *b);
+
+/* Number all pending jobs, in their tenant and over all, once a turn; how many. */
+uint32_t order_number(const struct state *s);
 
 /* The orders of plain policies, with which simulators compare (client/sim/plain.h). */
 enum order_rule {

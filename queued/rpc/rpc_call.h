@@ -50,6 +50,9 @@ int rpc_job_why(struct rpc_call *c, struct err *err);
 int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, struct err *err);
 /* Why a job is where it is, when that is to be computed; else NULL. Fills buf. */
 const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, struct explain *buf);
+/* When it will start, of one that waits; else NULL. Fills buf. */
+const struct estimate *rpc_job_estimate(struct rpc_call *c, const struct job *j,
+                                        struct estimate *buf);
 /* rpc_list.c */
 int rpc_job_list(struct rpc_call *c, struct err *err);
 /* Do the labels of the stored spec match all wanted ones? */

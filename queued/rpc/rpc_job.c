@@ -239,10 +239,20 @@ const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, s
     return buf;
 }
 
+const struct estimate *rpc_job_estimate(struct rpc_call *c, const struct job *j,
+                                        struct estimate *buf)
+{
+    if (j->state != JOB_PENDING)
+        return NULL;
+    estimate_of(c->state, j, c->now, buf);
+    return buf;
+}
+
 int rpc_job_get(struct rpc_call *c, struct err *err)
 {
     struct rpc_job_view v = {.state = c->state, .full = true};
     struct spec *spec = NULL;
+    struct estimate eta;
     struct explain why;
 
     if (rpc_job_find(c, c->req->job, &v.job, err))
@@ -251,6 +261,7 @@ int rpc_job_get(struct rpc_call *c, struct err *err)
         c->head.text = "the stored spec of this job cannot be read; the daemon's log says why";
     v.spec = spec;
     v.why = rpc_job_explain(c, v.job, &why);
+    v.eta = rpc_job_estimate(c, v.job, &eta);
     rpc_out_get(c->out, &c->head, &v);
     spec_destroy(spec);
     return 0;
@@ -259,12 +270,14 @@ int rpc_job_get(struct rpc_call *c, struct err *err)
 int rpc_job_why(struct rpc_call *c, struct err *err)
 {
     struct rpc_job_view v = {.state = c->state};
+    struct estimate eta;
     struct explain why;
 
     if (rpc_job_find(c, c->req->job, &v.job, err))
         return -1;
     explain_job(c->state, v.job, c->now, &why);
     v.why = &why;
+    v.eta = rpc_job_estimate(c, v.job, &eta);
     rpc_out_why(c->out, &c->head, &v);
     return 0;
 }

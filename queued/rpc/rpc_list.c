@@ -91,6 +91,7 @@ static void add(struct rpc_call *c, const struct job *j)
     const struct store_port *store = &c->setup->store;
     struct rpc_job_view v = {.state = c->state, .job = j, .full = c->req->u.list.full};
     struct spec *spec = NULL;
+    struct estimate eta;
     struct explain why;
 
     if (v.full || c->req->filter.labels.n > 0) {
@@ -103,6 +104,7 @@ static void add(struct rpc_call *c, const struct job *j)
     }
     v.spec = spec;
     v.why = rpc_job_explain(c, j, &why);
+    v.eta = rpc_job_estimate(c, j, &eta);
     rpc_out_add_job(c->out, &v);
     rpc_out_keep(c->out, spec);
 }

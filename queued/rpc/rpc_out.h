@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/effect.h"
+#include "core/estimate.h"
 #include "core/explain.h"
 #include "spec/spec.h"
 #include "core/state.h"
@@ -43,9 +44,10 @@ struct rpc_head {
 struct rpc_job_view {
     const struct state *state;
     const struct job *job;
-    const struct explain *why; /* NULL: its own reason is shown */
-    const struct spec *spec;   /* NULL: no labels, no spec */
-    bool full;                 /* attempts, and spec when there is one */
+    const struct explain *why;  /* NULL: its own reason is shown */
+    const struct estimate *eta; /* NULL: it does not wait */
+    const struct spec *spec;    /* NULL: no labels, no spec */
+    bool full;                  /* attempts, and spec when there is one */
 };
 
 struct rpc_hello {

@@ -103,6 +103,17 @@ static void fill_reason(struct arena *a, const struct rpc_job_view *v, Queued__V
     }
 }
 
+static void fill_estimate(struct arena *a, const struct estimate *e, Queued__V1__Job *m)
+{
+    char text[ESTIMATE_TEXT_MAX];
+
+    if (!e || e->kind == ESTIMATE_NONE)
+        return;
+    m->has_predicted_start_us = e->kind == ESTIMATE_START;
+    m->predicted_start_us = (uint64_t)e->at;
+    m->predicted_basis = arena_strdup(a, estimate_text(text, e));
+}
+
 static const char *phase_name(uint8_t phase)
 {
     static const char *const names[] = {
@@ -199,6 +210,7 @@ Queued__V1__Job *rpc_message_job(struct arena *a, const struct rpc_job_view *v)
     fill_names(a, j, m);
     fill_times(j, m);
     fill_reason(a, v, m);
+    fill_estimate(a, v->eta, m);
     fill_held(a, j, m);
     m->has_gpus = m->has_pods = m->has_restarts = m->has_charged_gpus = true;
     m->gpus = j->demand->gpus;

@@ -159,6 +159,34 @@ static void a_waiting_job_shows_its_reason_with_numbers(void **state)
     queued__v1__get_reply__free_unpacked(r, NULL);
 }
 
+static void a_waiting_job_shows_when_it_will_start_or_why_that_is_unknown(void **state)
+{
+    struct rig *g = *state;
+    struct rpc_head h = head();
+    struct rpc_job_view v = {.state = g->f.state};
+    Queued__V1__GetReply *r;
+    struct estimate eta;
+
+    g->f.replicas = 2;
+    (void)fake_rpc_job(&g->f, "vision", "first", 4242);
+    v.job = fake_rpc_job(&g->f, "vision", "second", 4242);
+    estimate_of(g->f.state, v.job, g->f.clock.now, &eta);
+    assert_int_equal(eta.kind, ESTIMATE_START);
+    assert_true(eta.at > g->f.clock.now);
+    v.eta = &eta;
+    for (int i = 0; i < 2; i++) {
+        rpc_out_begin(&g->out);
+        rpc_out_get(&g->out, &h, &v);
+        r = unpack(g, &queued__v1__get_reply__descriptor);
+        assert_int_equal(r->job->has_predicted_start_us, i == 0);
+        assert_string_equal(r->job->predicted_basis,
+                            i ? "unknown: the ends of all gangs do not suffice"
+                              : "if gangs run until their maxRuntime and nothing new arrives");
+        queued__v1__get_reply__free_unpacked(r, NULL);
+        eta.kind = ESTIMATE_NEVER;
+    }
+}
+
 static void nodes_show_amounts_domains_and_jobs(void **state)
 {
     static const char *const jobs[] = {"resnet-aaaa"};
@@ -266,6 +294,7 @@ int main(void)
         TEST(a_requeued_job_shows_its_attempt_as_ended),
         TEST(a_model_that_left_the_configuration_is_not_named),
         TEST(a_waiting_job_shows_its_reason_with_numbers),
+        TEST(a_waiting_job_shows_when_it_will_start_or_why_that_is_unknown),
         TEST(nodes_show_amounts_domains_and_jobs),
         TEST(the_topology_is_depth_first_with_free_slots),
         TEST(tenants_show_what_their_subtree_uses),

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* estimate.h - when a pending gang will start: the cycle itself, played forward on a copy.
+ *
+ * Basis: a gang that runs ends at its maxRuntime, one that starts runs that long, one that is
+ * preempted takes its grace, nothing new arrives and nothing fails. The plan is bounded in gangs,
+ * steps and looks, and says when that cut it short. It is made when somebody asks, never in a
+ * decision, and changes nothing it reads.
+ */
+#ifndef QUEUED_CORE_ESTIMATE_H
+#define QUEUED_CORE_ESTIMATE_H
+
+#include "core/state.h"
+
+enum {
+    ESTIMATE_GANGS_MAX = 1000,
+    ESTIMATE_STEPS_MAX = 1000,
+    ESTIMATE_LOOKS_MAX = 2000, /* up to 1,000 nodes; fewer on more */
+    ESTIMATE_TEXT_MAX = 200,
+};
+
+enum estimate_kind {
+    ESTIMATE_NONE,      /* it does not wait for nodes, or nothing can be decided now */
+    ESTIMATE_START,     /* at `at` */
+    ESTIMATE_TIMES_OUT, /* its maxQueueTime is over before, at `at` */
+    ESTIMATE_NEVER,     /* all known ends do not suffice */
+    ESTIMATE_CUT,       /* the plan was cut at `at`, before it started */
+    ESTIMATE_LEFT_OUT,  /* not in the plan: too many wait before it in its tenant */
+};
+
+struct estimate {
+    enum estimate_kind kind;
+    usec_t at;
+    usec_t made_at; /* state of the plan */
+};
+
+struct estimates *estimates_create(void);
+void estimates_destroy(struct estimates *e);
+/* Of a pending gang, from a plan of this turn or, up to 1,000 nodes, of the last second. */
+void estimate_of(const struct state *s, const struct job *j, usec_t now, struct estimate *ret);
+/* In words: the assumption it rests on, or why there is none. */
+const char *estimate_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e);
+
+#endif

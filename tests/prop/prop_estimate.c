@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prop_estimate.c - over random runs: what is predicted comes true, and predicting changes nothing.
+ *
+ * Run times are exact, pods start at once, nothing new arrives and no node fails: all that a
+ * prediction rests on. The world is then played by events, as an engine would.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/estimate.h"
+#include "core/backfill.h"
+#include "core/order.h"
+
+#include "../fake/fake_core.h"
+#include "../sim/rng.h"
+
+enum { SEEDS = 200, STEPS = 25, JOBS = 200 };
+
+static void submit(struct core *c, struct rng *g)
+{
+    static const char *const tenants[] = {"t", "u", "u/v"};
+    uint32_t gpus = rng_one_in(g, 3) ? (uint32_t)rng_between(g, 1, 4) : 8;
+    struct spec *s = site_spec("job", (uint32_t)rng_between(g, 1, 5), gpus);
+
+    s->max_runtime_us = rng_between(g, 1, 40) * 300 * USEC_PER_SEC;
+    s->priority = c->settings.classes[settings_class(&c->settings, "normal")].value +
+                  rng_one_in(g, 3); /* above normal: it may preempt */
+    s->tenant = tenants[rng_below(g, 3)];
+    s->topology_required = rng_one_in(g, 4) ? "rack" : NULL;
+    if (rng_one_in(g, 6))
+        s->max_queue_us = rng_between(g, 1, 20) * 300 * USEC_PER_SEC;
+    (void)core_submit(c, s);
+}
+
+/* All pods that were decided run at once. */
+static void run_placed(struct core *c)
+{
+    for (size_t i = 0; i < c->state->active.n; i++)
+        if (c->state->active.v[i]->state == JOB_BINDING)
+            core_see_all(c, c->state->active.v[i]->id, POD_RUNNING);
+}
+
+/* A victim takes all of its grace. */
+static usec_t end_of(const struct job *j)
+{
+    if (j->state == JOB_PREEMPTING)
+        return j->state_since + j->grace_us;
+    return j->running_at + j->max_runtime_us;
+}
+
+static void end_due(struct core *c)
+{
+    for (size_t i = c->state->active.n; i-- > 0;) {
+        struct job *j = c->state->active.v[i];
+
+        if (end_of(j) > c->now)
+            continue;
+        if (j->state == JOB_PREEMPTING) {
+            core_gone_all(c, j->id);
+            continue;
+        }
+        core_see_all(c, j->id, POD_SUCCEEDED);
+        core_service_gone(c, j->id);
+    }
+}
+
+/* To the next end, or time to give up. false: there is none. */
+static bool to_next(struct core *c)
+{
+    usec_t at = INT64_MAX;
+
+    for (size_t i = 0; i < c->state->active.n; i++)
+        at = end_of(c->state->active.v[i]) < at ? end_of(c->state->active.v[i]) : at;
+    for (size_t i = 0; i < c->state->by_id.n; i++) {
+        const struct job *j = c->state->by_id.v[i];
+
+        if (j->state == JOB_PENDING && j->max_queue_us && j->queued_at + j->max_queue_us < at)
+            at = j->queued_at + j->max_queue_us;
+    }
+    if (c->state->mature_at > c->now && c->state->mature_at < at)
+        at = c->state->mature_at;
+    if (at == INT64_MAX)
+        return false;
+    c->now = at > c->now ? at : c->now;
+    end_due(c);
+    core_pass(c, 0);
+    return true;
+}
+
+static void settle(struct core *c)
+{
+    (void)core_cycle(c);
+    run_placed(c);
+    core_forget(c);
+}
+
+static void begin(struct core *c, struct rng *g)
+{
+    core_init(c);
+    (void)site_tenant(&c->settings, "u");
+    (void)site_tenant(&c->settings, "u/v");
+    state_destroy(c->state);
+    c->state = state_create(&c->settings);
+    core_nodes(c, 6);
+    core_up(c);
+    for (int step = 0; step < STEPS; step++) {
+        for (uint32_t n = rng_below(g, 4); n > 0; n--)
+            submit(c, g);
+        settle(c);
+        if (rng_one_in(g, 2))
+            (void)to_next(c);
+        settle(c);
+    }
+}
+
+struct guess {
+    struct job_id job;
+    struct estimate e;
+    usec_t started_at; /* first, later it may have to make room; 0: never */
+};
+
+static void see_starts(const struct core *c, struct guess *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct job *j = state_job(c->state, v[i].job);
+
+        if (!v[i].started_at && j->state == JOB_RUNNING)
+            v[i].started_at = j->attempt_at;
+    }
+}
+
+static uint32_t guess_all(const struct core *c, struct guess ret[JOBS])
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < c->state->by_id.n && n < JOBS; i++) {
+        const struct job *j = c->state->by_id.v[i];
+
+        if (j->state != JOB_PENDING)
+            continue;
+        ret[n] = (struct guess){.job = j->id};
+        estimate_of(c->state, j, c->now, &ret[n++].e);
+    }
+    return n;
+}
+
+static void compare(const struct core *c, uint64_t seed, const struct guess *g)
+{
+    const struct job *j = state_job(c->state, g->job);
+    char text[ESTIMATE_TEXT_MAX];
+    bool is_right = false;
+
+    if (g->e.kind == ESTIMATE_START)
+        is_right = g->started_at == g->e.at;
+    else if (g->e.kind == ESTIMATE_NEVER)
+        is_right = j->state == JOB_PENDING;
+    else if (g->e.kind == ESTIMATE_TIMES_OUT)
+        is_right = j->state == JOB_TIMED_OUT && !g->started_at;
+    if (!is_right)
+        fail_msg("seed %llu: %s (%s): predicted %lld (%s), was %lld", (unsigned long long)seed,
+                 j->name, job_state_name(j->state), (long long)g->e.at, estimate_text(text, &g->e),
+                 (long long)g->started_at);
+}
+
+static void predicted_starts_come_true_when_run_times_are_exact(void **state)
+{
+    static struct guess guesses[JOBS];
+    uint64_t compared = 0, timed_out = 0, preempted = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct rng g = {seed};
+        struct core c;
+        uint32_t n;
+
+        begin(&c, &g);
+        n = guess_all(&c, guesses);
+        do {
+            settle(&c);
+            see_starts(&c, guesses, n);
+        } while (to_next(&c));
+        for (uint32_t i = 0; i < n; i++) {
+            compare(&c, seed, &guesses[i]);
+            timed_out += guesses[i].e.kind == ESTIMATE_TIMES_OUT;
+            preempted += state_job(c.state, guesses[i].job)->attempt > 1;
+        }
+        compared += n;
+        core_fini(&c);
+    }
+    assert_true(compared > 10 * SEEDS);
+    assert_true(timed_out > SEEDS / 4);
+    assert_true(preempted > SEEDS / 4);
+}
+
+static uint64_t mix(uint64_t h, const void *p, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* Of every byte of the state that a decision reads. */
+static uint64_t digest(const struct state *s)
+{
+    uint64_t h = mix(UINT64_C(0xcbf29ce484222325), s, sizeof(*s));
+
+    for (size_t i = 0; i < s->by_id.n; i++) {
+        h = mix(h, s->by_id.v[i], sizeof(*s->by_id.v[i]));
+        h = mix(h, s->by_id.v[i]->members, s->by_id.v[i]->n_members * sizeof(struct member));
+    }
+    for (size_t i = 0; i < s->cluster.nodes.n; i++)
+        h = mix(h, s->cluster.nodes.v[i], sizeof(*s->cluster.nodes.v[i]));
+    for (size_t i = 0; i < s->cluster.topology.domains.n; i++)
+        h = mix(h, s->cluster.topology.domains.v[i], sizeof(struct domain));
+    for (int m = 0; m < MODELS_MAX; m++)
+        if (s->cluster.topology.all[m])
+            h = mix(h, s->cluster.topology.all[m], sizeof(struct free_histogram));
+    for (const struct bucket *b = s->buckets; b; b = b->hh.next)
+        h = mix(h, b, sizeof(*b));
+    for (const struct demand *d = s->demands; d; d = d->hh.next)
+        h = mix(h, &d->n_jobs, sizeof(d->n_jobs));
+    h = mix(h, s->tenants.v, s->settings->n_tenants * sizeof(*s->tenants.v));
+    return mix(h, &(uint64_t){backfill_gen(s)}, sizeof(uint64_t));
+}
+
+static void an_estimate_leaves_every_byte_of_the_state(void **state)
+{
+    static struct guess guesses[JOBS];
+
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS / 4; seed++) {
+        struct rng g = {seed};
+        struct core c;
+        uint64_t before;
+
+        begin(&c, &g);
+        submit(&c, &g);
+        (void)order_number(c.state); /* positions are kept in the jobs, for whoever asks first */
+        before = digest(c.state);
+        (void)guess_all(&c, guesses);
+        if (digest(c.state) != before)
+            fail_msg("seed %llu", (unsigned long long)seed);
+        core_fini(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(predicted_starts_come_true_when_run_times_are_exact),
+        cmocka_unit_test(an_estimate_leaves_every_byte_of_the_state),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
