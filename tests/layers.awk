@@ -7,9 +7,10 @@ function rank(dir)
     if (dir == "util") return 0
     if (dir == "spec") return 1
     if (dir == "core") return 2
-    if (dir == "port") return 3
-    if (dir ~ /^(store|kube|rpc|http)$/) return 4
-    return 5 # queued/*.c: engine, loop, daemon, main
+    if (dir == "view") return 3
+    if (dir == "port") return 4
+    if (dir ~ /^(store|kube|rpc|http)$/) return 5
+    return 6 # queued/*.c: engine, loop, daemon, main
 }
 
 # Folder of a file below queued/, "" for queued/ itself.
@@ -28,7 +29,7 @@ function check_ours(    from, to)
 {
     to = name ~ /\// ? substr(name, 1, index(name, "/") - 1) : ""
     if ($1 ~ /^client\/sim\//) {
-        if (to !~ /^(util|spec|core|)$/) fault("the simulator sees only util, spec and the core")
+        if (to !~ /^(util|spec|core|view|)$/) fault("the simulator sees only util, spec, core and view")
         return
     }
     if ($1 ~ /^client\//) {
@@ -39,8 +40,8 @@ function check_ours(    from, to)
     from = layer_of($1)
     if (name ~ /^\.\./) fault("paths begin at queued/")
     else if (rank(to) > rank(from)) fault("layer " (to == "" ? "shell" : to) " is above " from)
-    else if (rank(from) == 4 && rank(to) == 4 && to != from) fault(from " and " to " never see each other")
-    else if (from ~ /^(spec|core)$/ && name == "util/log.h") fault("the core does not log")
+    else if (rank(from) == 5 && rank(to) == 5 && to != from) fault(from " and " to " never see each other")
+    else if (from ~ /^(spec|core|view)$/ && name == "util/log.h") fault("the core does not log")
 }
 
 function check_library(    i)
@@ -78,7 +79,7 @@ BEGIN {
 $1 ~ /^tests\// { next }
 $1 !~ /^(queued|client)\// { next }
 {
-    is_core = $1 ~ /^queued\/(spec|core)\//
+    is_core = $1 ~ /^queued\/(spec|core|view)\//
     line = $0
     if (!match(line, /[<"][^>"]+[>"]/)) next
     quote = substr(line, RSTART, 1)

@@ -49,7 +49,7 @@ struct demand {
     bool has_no_room;
     uint64_t no_room_shape, no_room_freed;
 
-    /* explain_hardware() of this shape_gen */
+    /* hardware_exists() of this shape_gen */
     bool is_hardware_known, has_hardware;
     uint64_t hardware_gen;
     /* score_job(): cost on the empty cluster of this shape_gen and these models; 0: not known */

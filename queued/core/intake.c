@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/depend.h"
-#include "core/explain.h"
+#include "core/hardware.h"
 #include "core/job_life.h"
 #include "core/order.h"
 #include "core/orphan.h"
@@ -216,7 +216,7 @@ static bool is_feasible(struct state *s, const struct spec *spec, char *text, si
     if (!s->is_synced)
         return true; /* nothing is known yet */
     d = demand_of(&s->cluster, &s->demands, spec);
-    found = explain_hardware(s, d, text, size);
+    found = hardware_exists(s, d, text, size);
     demand_release(&s->cluster, &s->demands, d);
     return found;
 }
@@ -348,7 +348,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
         state_add_key(s, key, j->id, j->digest, 0);
         (void)effects_add(fx, EFFECT_SAVE_KEY, j->id);
     }
-    if (s->is_synced && !explain_hardware(s, j->demand, warning, sizeof(warning))) {
+    if (s->is_synced && !hardware_exists(s, j->demand, warning, sizeof(warning))) {
         (void)snprintf(text, sizeof(text), "NoSuchHardware: %s; the job waits for it", warning);
         a.text = arena_strdup(&fx->arena, text);
     }

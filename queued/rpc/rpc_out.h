@@ -14,7 +14,7 @@
 
 #include "core/effect.h"
 #include "core/estimate.h"
-#include "core/explain.h"
+#include "view/explain.h"
 #include "spec/spec.h"
 #include "core/state.h"
 #include "rpc/rpc_wire.h"

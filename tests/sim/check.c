@@ -9,7 +9,7 @@
 
 #include "core/backfill.h"
 #include "core/cycle.h"
-#include "core/explain.h"
+#include "view/explain.h"
 #include "core/invariant.h"
 #include "core/place.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/explain.h"
+#include "view/explain.h"
 #include "core/invariant.h"
 #include "util/mem.h"
 #include "../fake/fake_core.h"

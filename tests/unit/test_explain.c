@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/explain.h"
+#include "view/explain.h"
 
 #include "../fake/fake_core.h"
 

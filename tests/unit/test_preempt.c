@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/explain.h"
+#include "view/explain.h"
 #include "core/invariant.h"
 #include "core/preempt.h"
 #include "util/mem.h"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/cycle.h"
-#include "core/explain.h"
+#include "view/explain.h"
 #include "core/share.h"
 
 #include "../fake/fake_core.h"

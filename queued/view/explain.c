@@ -1,44 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c - the one reason, by the precedence of explain.def, with numbers and a next step. */
-#include "core/explain.h"
+#include "view/explain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/census.h"
 #include "core/depend.h"
-#include "core/explain_say.h"
+#include "view/explain_say.h"
+#include "core/hardware.h"
 #include "core/order.h"
 #include "util/str.h"
 
 static const char *const codes[] = {
 #define EXPLAIN(code, what) #code,
-#include "core/explain.def"
+#include "view/explain.def"
 #undef EXPLAIN
 };
-
-static const char *model_words(const struct state *s, const struct demand_role *r)
-{
-    if (r->each.amount[RES_GPUS] == 0)
-        return "CPU";
-    if (r->n_models == 1 && r->models[0] < s->settings->n_models)
-        return s->settings->models[r->models[0]].name;
-    return r->n_models ? "GPUs of its models" : "GPUs";
-}
 
 static const char *level_name(const struct settings *st, uint32_t hierarchy, uint32_t level)
 {
     const struct hierarchy_setting *h = &st->hierarchies[hierarchy];
 
     return level < h->n_levels ? h->levels[level].name : "host";
-}
-
-/* With the share of a node for what was left out, if it is known. */
-static void asks_of(const struct demand_role *r, struct resources *ret)
-{
-    role_asks(r, !r->has_cpu && r->has_share ? r->share_cpu_milli : -1,
-              !r->has_memory && r->has_share ? r->share_memory_bytes : -1, ret);
 }
 
 static void describe_asks(const struct state *s, const struct job *j, struct explain *x)
@@ -48,92 +32,13 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
 
     for (uint32_t r = 0; r < d->n_roles; r++)
         str_addf(&b, "%s%u pods x %lld %s", r ? " + " : "", d->roles[r].replicas,
-                 (long long)d->roles[r].each.amount[RES_GPUS], model_words(s, &d->roles[r]));
+                 (long long)d->roles[r].each.amount[RES_GPUS], hardware_words(s, &d->roles[r]));
     if (d->required != IX_NONE)
         str_addf(&b, ", in one %s", level_name(s->settings, d->hierarchy, d->required));
     if (d->preferred != IX_NONE && d->pods > 1 && d->preferred != d->required)
         str_addf(&b, ", prefers one %s", level_name(s->settings, d->hierarchy, d->preferred));
     (void)str_copy(x->asks, sizeof(x->asks), str_text(&b));
     str_fini(&b);
-}
-
-/* What was said, and how many of the nodes that have the GPUs are out, for what each. */
-static void add_refusals(const struct census *k, char *text, size_t size)
-{
-    static const char *const words[REFUSALS] = {
-        [REFUSED_LINKS] = "not every choice of so many GPUs is contiguous (whole hosts are)",
-        [REFUSED_SELECTOR] = "other labels than the node selector or affinity asks",
-        [REFUSED_NAME] = "not among the nodes named, or excluded",
-        [REFUSED_MEMORY] = "less GPU memory than gpuMemoryMin, or not known",
-        [REFUSED_DRIVER] = "an older driver than driver.min, or not known",
-        [REFUSED_CUDA] = "an older CUDA than driver.cuda, or not known",
-        [REFUSED_TAINT] = "a taint that is not tolerated",
-    };
-    struct str b = {0};
-
-    str_add(&b, text);
-    for (int i = 0; i < REFUSALS; i++) {
-        if (k->out[i])
-            str_addf(&b, "; %u %s", k->out[i], words[i] ? words[i] : "unknown");
-        if (k->out[i] && k->key[i])
-            str_addf(&b, " (%.80s)", k->key[i]);
-    }
-    (void)snprintf(text, size, "%s", str_text(&b));
-    str_fini(&b);
-}
-
-/* Why the cluster could never take the role, empty and healthy; NULL: it could. */
-static const char *never_fits(const struct state *s, const struct demand_role *r,
-                              const struct census *k, char *text, size_t size)
-{
-    unsigned gpus = (unsigned)r->each.amount[RES_GPUS];
-    const char *model = model_words(s, r);
-
-    if (k->nodes == 0) {
-        (void)snprintf(text, size, "no node has %u %s, healthy or not", gpus, model);
-        return "NoSuchHardware";
-    }
-    if (k->allowed == 0) {
-        (void)snprintf(text, size, "%u nodes have %u %s, none is allowed", k->nodes, gpus, model);
-        add_refusals(k, text, size);
-        return k->out[REFUSED_SELECTOR] || k->out[REFUSED_NAME] ? "SelectorMismatch"
-               : k->out[REFUSED_TAINT] == k->nodes              ? "UntoleratedTaint"
-                                                                : "NoSuchHardware";
-    }
-    if (k->capacity_slots < r->replicas) {
-        (void)snprintf(text, size,
-                       "role %s needs room for %u pods of %u %s, the whole cluster has %llu, "
-                       "healthy or not",
-                       r->name, r->replicas, gpus, model, (unsigned long long)k->capacity_slots);
-        add_refusals(k, text, size);
-        return "NoSuchHardware";
-    }
-    return NULL;
-}
-
-static bool find_hardware(const struct state *s, const struct demand *d, char *text, size_t size)
-{
-    for (uint32_t r = 0; r < d->n_roles; r++) {
-        struct census k;
-        struct resources asks;
-
-        asks_of(&d->roles[r], &asks);
-        census_take(&s->cluster, &d->roles[r], &asks, &k);
-        if (never_fits(s, &d->roles[r], &k, text, size))
-            return false;
-    }
-    return true;
-}
-
-bool explain_hardware(const struct state *s, struct demand *d, char *text, size_t size)
-{
-    *text = '\0';
-    if (d->is_hardware_known && d->hardware_gen == s->cluster.shape_gen && d->has_hardware)
-        return true;
-    d->has_hardware = find_hardware(s, d, text, size);
-    d->hardware_gen = s->cluster.shape_gen;
-    d->is_hardware_known = true;
-    return d->has_hardware;
 }
 
 struct end {
@@ -196,11 +101,11 @@ static void say_insufficient(const struct state *s, const struct demand_role *r,
 
     if (by)
         say(x, "InsufficientGpus", "needs %llu %s, %llu free; enough end by %s at the latest",
-            (unsigned long long)need, model_words(s, r), (unsigned long long)k->free_gpus,
+            (unsigned long long)need, hardware_words(s, r), (unsigned long long)k->free_gpus,
             format_time(t, by));
     else
         say(x, "InsufficientGpus", "needs %llu %s, %llu free", (unsigned long long)need,
-            model_words(s, r), (unsigned long long)k->free_gpus);
+            hardware_words(s, r), (unsigned long long)k->free_gpus);
     next_step(x, "starts when enough gangs end; a smaller gang may start earlier");
 }
 
@@ -235,9 +140,9 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
     const char *code;
     char text[REASON_TEXT_MAX + 1];
 
-    asks_of(r, &asks);
+    hardware_asks(r, &asks);
     census_take(&s->cluster, r, &asks, &k);
-    code = never_fits(s, r, &k, text, sizeof(text));
+    code = hardware_never(s, r, &k, text, sizeof(text));
     if (code) {
         say(x, code, "%s", text);
         next_step(x, "the job waits until such nodes appear; cancel it if they never will");
@@ -262,7 +167,7 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
         say_insufficient(s, r, need, &k, x);
     } else if (need && k.gpu_slots < r->replicas) {
         say(x, "NeedsWholeNodes", "%llu %s free, but together only for %llu of %u pods of %lld",
-            (unsigned long long)k.free_gpus, model_words(s, r), (unsigned long long)k.gpu_slots,
+            (unsigned long long)k.free_gpus, hardware_words(s, r), (unsigned long long)k.gpu_slots,
             r->replicas, (long long)asks.amount[RES_GPUS]);
         next_step(x, "pods with fewer GPUs each would fit now");
     } else {

@@ -4,7 +4,7 @@
 
 #include "core/backfill.h"
 #include "core/claim.h"
-#include "core/explain.h"
+#include "view/explain.h"
 
 bool explain_reserved(const struct state *s, const struct job *j, usec_t now, struct explain *x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain_tenant.c - the reasons that are about tenants and users: limit, quota, what is not lent.
  */
-#include "core/explain_say.h"
+#include "view/explain_say.h"
 
 /* Where a limit stops a role, on the last of its models; at IX_NONE: nowhere. */
 struct full {

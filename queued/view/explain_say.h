@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain_say.h - how the explain files put a reason into words. Nobody else includes it. */
-#ifndef QUEUED_CORE_EXPLAIN_SAY_H
-#define QUEUED_CORE_EXPLAIN_SAY_H
+#ifndef QUEUED_VIEW_EXPLAIN_SAY_H
+#define QUEUED_VIEW_EXPLAIN_SAY_H
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/explain.h"
+#include "view/explain.h"
 
 static inline void say(struct explain *x, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

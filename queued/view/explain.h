@@ -4,8 +4,8 @@
  * Reasons are computed when somebody asks and live nowhere; the fixed precedence is the order of
  * explain.def. Codes are part of the API.
  */
-#ifndef QUEUED_CORE_EXPLAIN_H
-#define QUEUED_CORE_EXPLAIN_H
+#ifndef QUEUED_VIEW_EXPLAIN_H
+#define QUEUED_VIEW_EXPLAIN_H
 
 #include <stdint.h>
 
@@ -33,9 +33,6 @@ struct explain {
 };
 
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret);
-/* Does the cluster have hardware, healthy or not, that could ever take this demand? If not,
- * text says what is missing. */
-bool explain_hardware(const struct state *s, struct demand *d, char *text, size_t size);
 
 /* explain_tenant.c: a limit of the tenant or of its user is full, or too small for ever; it is not
  * preemptible and the quota is full; it goes beyond the quota and others keep what is free. */
