@@ -176,10 +176,7 @@ static void copy_jobs(struct plan *p, const struct state *s)
 
 static void plan_init(struct plan *p, const struct state *s, usec_t now)
 {
-    struct tenant *tenants;
-
     p->s = state_create(s->settings);
-    tenants = p->s->tenants.v;
     p->fork = cluster_fork(&s->cluster);
     p->s->cluster = *p->fork;
     p->s->is_synced = p->s->is_cluster_up = true;
@@ -188,9 +185,7 @@ static void plan_init(struct plan *p, const struct state *s, usec_t now)
     p->s->pass_gen = s->pass_gen;
     p->s->mature_at = s->mature_at;
     p->s->mature_gen = s->mature_gen;
-    p->s->tenants = s->tenants;
-    p->s->tenants.v = tenants;
-    memcpy(tenants, s->tenants.v, s->settings->n_tenants * sizeof(*tenants));
+    tenants_copy(&p->s->tenants, &s->tenants);
     copy_jobs(p, s);
     backfill_copy(p->s, s);
 }

@@ -163,6 +163,22 @@ static struct account *account_of(struct tenants *t, struct account_key who)
     return a;
 }
 
+void tenants_copy(struct tenants *t, const struct tenants *from)
+{
+    struct tenant *v = t->v;
+
+    *t = *from;
+    t->v = v;
+    t->accounts = NULL;
+    memcpy(t->v, from->v, t->settings->n_tenants * sizeof(*t->v));
+    for (const struct account *a = from->accounts; a; a = a->hh.next) {
+        struct account *to = account_of(t, a->key);
+
+        memcpy(to->used, a->used, sizeof(to->used));
+        to->pending = a->pending;
+    }
+}
+
 bool tenant_admits_user(const struct tenants *t, struct account_key who, uint32_t model,
                         uint64_t gpus, uint32_t *ret_at)
 {

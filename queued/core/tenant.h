@@ -54,6 +54,8 @@ struct tenants {
 
 void tenants_init(struct tenants *t, const struct settings *settings);
 void tenants_fini(struct tenants *t);
+/* Make t, which was inited with the same settings, equal to another; nothing is shared. */
+void tenants_copy(struct tenants *t, const struct tenants *from);
 /* Does a charge fit the limits of the tenant and its ancestors? ret_at: the one that is full. */
 bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                    uint32_t *ret_at);
