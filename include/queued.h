@@ -195,6 +195,8 @@ struct queued_spec {
     int64_t checkpoint_grace_us;
     bool has_preemptible; /* false: by the class */
     bool is_preemptible;
+    uint32_t slice_size; /* topology.slice; 0: none */
+    const char *slice_level;
     bool is_held; /* begins Held, until released */
     size_t n_depends_on;
     const struct queued_pair *depends_on; /* job (name or id); condition, NULL: succeeded */

@@ -218,6 +218,12 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     put_nonempty(a, d, "gang", gang);
     document_put_text(a, topology, "required", m->topology_required);
     document_put_text(a, topology, "preferred", m->topology_preferred);
+    if (m->slice_level) {
+        struct document *slice = document_put_map(a, topology, "slice");
+
+        document_put_int(a, slice, "size", m->slice_size);
+        document_put_text(a, slice, "required", m->slice_level);
+    }
     put_nonempty(a, d, "topology", topology);
     roles = document_put_list(a, d, "roles");
     for (size_t i = 0; i < m->n_roles; i++)

@@ -170,6 +170,9 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->has_preemptible = s->has_preemptible;
     m->preemptible = s->is_preemptible;
     m->has_hold = m->hold = s->is_held;
+    m->slice_level = text(s->slice_level);
+    m->has_slice_size = s->slice_size > 0;
+    m->slice_size = s->slice_size;
 }
 
 /* What a caller of the C interface may have left out, and the packer could not stand. */

@@ -60,10 +60,31 @@ static int read_gang(const struct yaml_at *at, void *out, struct err *err)
     return yaml_walk(at, gang_fields, ARRAY_LEN(gang_fields), out, err);
 }
 
+static int read_slice_size(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    uint64_t v;
+
+    if (yaml_u64(at, 1, JOB_PODS_MAX, &v, err))
+        return -1;
+    d->spec.slice_size = (uint32_t)v;
+    return 0;
+}
+
+static const struct yaml_field slice_fields[] = {
+    {"size", read_slice_size, 0, true, NULL},
+    {"required", read_level, offsetof(struct spec_draft, spec.slice_level), true, NULL},
+};
+
+static int read_slice(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, slice_fields, ARRAY_LEN(slice_fields), out, err);
+}
+
 static const struct yaml_field topology_fields[] = {
     {"required", read_level, offsetof(struct spec_draft, spec.topology_required), false, NULL},
     {"preferred", read_level, offsetof(struct spec_draft, spec.topology_preferred), false, NULL},
-    {"slice", NULL, 0, false, SPEC_LATER},
+    {"slice", read_slice, 0, false, NULL},
     {"maxWait", NULL, 0, false, SPEC_LATER},
 };
 

@@ -123,3 +123,27 @@ uint64_t census_best_domain(const struct cluster *c, const struct demand *d, uin
     free(slots);
     return best;
 }
+
+uint64_t census_slices(const struct cluster *c, const struct demand *d, uint32_t role,
+                       const struct resources *asks)
+{
+    bool is_host = d->slice_level == c->settings->hierarchies[d->hierarchy].n_levels;
+    uint64_t *slots = xcalloc(c->topology.domains.n + c->nodes.n + 1, sizeof(*slots));
+    uint64_t slices = 0;
+
+    for (size_t i = 0; i < c->by_name.n; i++) {
+        const struct node *n = c->nodes.v[c->by_name.v[i]];
+        uint32_t ix =
+            is_host ? n->ix : topology_domain_at(&c->topology, n, d->hierarchy, d->slice_level);
+        struct resources free_now;
+
+        if (!n->is_usable || !role_allows(&d->roles[role], n) || ix == IX_NONE)
+            continue;
+        node_free(n, &free_now);
+        slices -= slots[ix] / d->slice_size;
+        slots[ix] += resources_times(asks, &free_now, JOB_PODS_MAX);
+        slices += slots[ix] / d->slice_size;
+    }
+    free(slots);
+    return slices;
+}

@@ -35,5 +35,8 @@ void census_take(const struct cluster *c, const struct demand_role *role,
  * *ret_path NULL: no domain. */
 uint64_t census_best_domain(const struct cluster *c, const struct demand *d, uint32_t role,
                             const struct resources *asks, const char **ret_path);
+/* Slices of a role that fit now, each into one domain. */
+uint64_t census_slices(const struct cluster *c, const struct demand *d, uint32_t role,
+                       const struct resources *asks);
 
 #endif

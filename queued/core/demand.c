@@ -98,21 +98,23 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
 static void fill_topology(const struct cluster *c, struct demand *d, const struct spec *spec)
 {
     const struct settings *st = c->settings;
+    const char *preferred = spec->topology_preferred;
     uint32_t h = 0, h2 = 0;
 
     d->required = d->preferred = IX_NONE;
+    d->slice_size = spec->slice_size;
+    if (d->slice_size && !settings_level(st, spec->slice_level, &h, &d->slice_level))
+        d->has_unknown_level = true;
     if (spec->topology_required && !settings_level(st, spec->topology_required, &h, &d->required))
         d->has_unknown_level = true;
-    if (spec->topology_preferred && strcmp(spec->topology_preferred, "any") == 0) {
-        d->hierarchy = h;
-        return;
-    }
     h2 = h;
-    if (spec->topology_preferred &&
-        !settings_level(st, spec->topology_preferred, &h2, &d->preferred))
+    if (preferred && strcmp(preferred, "any") != 0 &&
+        !settings_level(st, preferred, &h2, &d->preferred))
         d->has_unknown_level = true;
     d->hierarchy = spec->topology_required ? h : h2;
-    if (!spec->topology_preferred && st->n_hierarchies) {
+    if (d->slice_size && strcmp(spec->slice_level, "host") == 0)
+        d->slice_level = st->hierarchies[d->hierarchy].n_levels;
+    if (!preferred && st->n_hierarchies) {
         uint32_t lowest = st->hierarchies[d->hierarchy].n_levels;
 
         /* one pod: its host; several: the lowest level above host */
@@ -161,6 +163,8 @@ static void describe_demand(struct str *b, const struct spec *spec)
     str_add(b, spec->preemptible == SPEC_NO ? "\x1en" : "");
     str_add(b, "\x1er");
     str_add(b, spec->topology_required ? spec->topology_required : "");
+    if (spec->slice_size)
+        str_addf(b, "\x1el%u,%s", spec->slice_size, spec->slice_level);
     str_add(b, "\x1ep");
     str_add(b, spec->topology_preferred ? spec->topology_preferred : "");
     for (uint32_t i = 0; i < spec->n_roles; i++)

@@ -40,9 +40,13 @@ struct demand {
     uint64_t gpus; /* in all */
     bool is_preemptible;
     /* topology: level indices as in topology.h; IX_NONE */
-    uint32_t hierarchy;     /* of the levels below */
-    uint32_t required;      /* position in it, n_levels for host; IX_NONE: none */
-    uint32_t preferred;     /* position; IX_NONE: any */
+    uint32_t hierarchy; /* of the levels below */
+    uint32_t required;  /* position in it, n_levels for host; IX_NONE: none */
+    uint32_t preferred; /* position; IX_NONE: any */
+    /* roles with GPUs are in slices of so many consecutive pods, each in one domain; 0: no slices
+     */
+    uint32_t slice_size;
+    uint32_t slice_level;   /* position; n_levels for host */
     bool has_unknown_level; /* a level that left the configuration: InvalidLevel, waits */
 
     /* order_has_no_room(): of these generations */

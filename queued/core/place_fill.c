@@ -78,28 +78,6 @@ void gather_all(struct paper *p)
         gather_node(p, t->bare[h].v[i]);
 }
 
-/* Slots of every gathered host for the role at hand; returns their sum. */
-static uint64_t count_slots(struct paper *p, uint32_t role)
-{
-    const struct demand_role *r = &p->wish->demand->roles[role];
-    uint8_t model = p->wish->models[role];
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < p->hosts.n; i++) {
-        struct place_host *h = &p->hosts.v[i];
-        const struct node *n = p->c->nodes.v[h->node_ix];
-
-        h->taken = h->slots = 0;
-        if (model != MODELS_MAX && n->model != model)
-            continue;
-        h->slots = resources_times(&p->each[role], &h->free, p->counts[role]);
-        if (h->slots && !role_allows(r, n))
-            h->slots = 0;
-        sum += h->slots;
-    }
-    return sum;
-}
-
 /* Cut a run into units by the domain of a level; hosts without one stand alone. */
 static void split(const struct paper *p, size_t first, size_t n, uint32_t level, unit_list *ret)
 {
@@ -120,6 +98,59 @@ static void split(const struct paper *p, size_t first, size_t n, uint32_t level,
         u->slots += h->slots;
         u->free_gpus += h->free.amount[RES_GPUS];
     }
+}
+
+/* Slots of each domain of the slice level, cut to whole slices; returns their sum. */
+static uint64_t cut_to_slices(struct paper *p)
+{
+    const struct demand *d = p->wish->demand;
+    bool is_host = d->slice_level == p->c->settings->hierarchies[d->hierarchy].n_levels;
+    unit_list units = {0};
+    uint64_t sum = 0;
+
+    p->together = is_host ? d->slice_size : 1;
+    split(p, 0, p->hosts.n, d->slice_level, &units);
+    for (size_t i = 0; i < units.n; i++) {
+        const struct unit *u = &units.v[i];
+        const struct node *n = p->c->nodes.v[p->hosts.v[u->first].node_ix];
+        uint64_t keep = u->slots - u->slots % d->slice_size;
+
+        if (!is_host &&
+            topology_domain_at(&p->c->topology, n, d->hierarchy, d->slice_level) == IX_NONE)
+            keep = 0;
+        sum += keep;
+        for (size_t k = u->first; k < u->first + u->n; k++) {
+            struct place_host *h = &p->hosts.v[k];
+
+            h->slots = h->slots < keep ? h->slots : (uint32_t)keep;
+            keep -= h->slots;
+        }
+    }
+    vec_fini(&units);
+    return sum;
+}
+
+/* Slots of every gathered host for the role at hand; returns their sum. */
+static uint64_t count_slots(struct paper *p, uint32_t role)
+{
+    const struct demand_role *r = &p->wish->demand->roles[role];
+    uint8_t model = p->wish->models[role];
+    uint64_t sum = 0;
+
+    p->together = 1;
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        struct place_host *h = &p->hosts.v[i];
+        const struct node *n = p->c->nodes.v[h->node_ix];
+
+        h->taken = h->slots = 0;
+        if (model != MODELS_MAX && n->model != model)
+            continue;
+        h->slots = resources_times(&p->each[role], &h->free, p->counts[role]);
+        if (h->slots && !role_allows(r, n))
+            h->slots = 0;
+        sum += h->slots;
+    }
+    return p->wish->demand->slice_size && model != MODELS_MAX ? cut_to_slices(p) : sum;
 }
 
 /* The fullest unit that holds want, else the one that holds the most; NULL: nothing is left. */
@@ -189,8 +220,11 @@ static void fill_hosts(struct paper *p, size_t first, size_t n, uint32_t want)
     uint32_t hosts = 0, held = 0;
     uint32_t base, extra;
 
-    for (size_t i = 0; i < n; i++)
+    want /= p->together;
+    for (size_t i = 0; i < n; i++) {
         v[i] = &p->hosts.v[first + i];
+        v[i]->slots /= p->together;
+    }
     qsort(v, n, sizeof(struct place_host *), by_most_slots);
     while (held < want)
         held += v[hosts++]->slots;
@@ -206,6 +240,8 @@ static void fill_hosts(struct paper *p, size_t first, size_t n, uint32_t want)
             want -= v[i]->taken;
         }
     }
+    for (size_t i = 0; i < n; i++)
+        v[i]->taken *= p->together;
     free(v);
 }
 

@@ -29,6 +29,7 @@ struct paper {
     uint32_t pods;
     struct resources each[JOB_ROLES_MAX];
     uint32_t order[JOB_ROLES_MAX]; /* roles, most GPUs first */
+    uint32_t together;             /* pods of the role at hand that may not be parted over hosts */
     VEC(struct place_host) hosts;
     struct placement_member *members; /* of the candidate at hand, pods entries */
     bool is_found;

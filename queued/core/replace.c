@@ -21,12 +21,18 @@ static bool is_better(const struct merit *a, const struct merit *b)
     return a->free_gpus < b->free_gpus;
 }
 
-/* The node of the member nearest by rank that sits on another known host; else its own. */
+static uint32_t slice_of(const struct demand *d, uint32_t role)
+{
+    return d->roles[role].each.amount[RES_GPUS] ? d->slice_size : 0;
+}
+
+/* The node of the member nearest by rank, in its slice, that sits on another known host; else its
+ * own. */
 static const struct node *neighbour_of(const struct state *s, const struct job *j,
                                        const struct member *m)
 {
     const struct node *best = cluster_node(&s->cluster, m->node_ix);
-    uint32_t best_gap = UINT32_MAX;
+    uint32_t best_gap = UINT32_MAX, slice = slice_of(j->demand, m->role);
 
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct member *o = &j->members[i];
@@ -34,6 +40,8 @@ static const struct node *neighbour_of(const struct state *s, const struct job *
         uint32_t gap = o->rank > m->rank ? o->rank - m->rank : m->rank - o->rank;
 
         if (o->node_ix == m->node_ix || !n || !n->is_known || gap >= best_gap)
+            continue;
+        if (slice && (o->role != m->role || o->index / slice != m->index / slice))
             continue;
         best = n;
         best_gap = gap;
@@ -82,13 +90,14 @@ uint32_t replace_host(const struct state *s, const struct job *j, const struct m
     const struct demand *d = j->demand;
     const struct node *near = neighbour_of(s, j, m);
     uint32_t home = IX_NONE, best = IX_NONE;
+    uint32_t level = slice_of(d, m->role) ? d->slice_level : d->required; /* the narrower one */
     struct merit best_merit = {0};
 
-    if (d->required != IX_NONE) {
+    if (level != IX_NONE) {
         /* one host for all: there is no other; a neighbour out of sight: nobody knows the domain */
-        if (d->required >= s->settings->hierarchies[d->hierarchy].n_levels || !near)
+        if (level >= s->settings->hierarchies[d->hierarchy].n_levels || !near)
             return IX_NONE;
-        home = topology_domain_at(&s->cluster.topology, near, d->hierarchy, d->required);
+        home = topology_domain_at(&s->cluster.topology, near, d->hierarchy, level);
         if (home == IX_NONE)
             return IX_NONE;
     }
@@ -97,7 +106,7 @@ uint32_t replace_host(const struct state *s, const struct job *j, const struct m
         struct merit merit = {.free_gpus = node_free_gpus(n)};
 
         if (home != IX_NONE &&
-            topology_domain_at(&s->cluster.topology, n, d->hierarchy, d->required) != home)
+            topology_domain_at(&s->cluster.topology, n, d->hierarchy, level) != home)
             continue;
         if (!may_take(j, m, n))
             continue;

@@ -150,6 +150,8 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     if (m->has_preemptible)
         s->preemptible = m->preemptible ? SPEC_YES : SPEC_NO;
     s->is_held = m->hold;
+    s->slice_level = text_from(a, m->slice_level);
+    s->slice_size = m->slice_size;
     s->depends_on = rpc_pairs_from(a, m->depends_on, m->n_depends_on);
     return s;
 }
@@ -332,6 +334,9 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_preemptible = s->preemptible != SPEC_UNSAID;
     m->preemptible = s->preemptible == SPEC_YES;
     m->has_hold = m->hold = s->is_held;
+    m->slice_level = rpc_text(s->slice_level);
+    m->has_slice_size = s->slice_size > 0;
+    m->slice_size = s->slice_size;
     m->n_depends_on = s->depends_on.n;
     m->depends_on = rpc_pairs_to(a, &s->depends_on);
     return m;

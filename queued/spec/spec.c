@@ -125,6 +125,7 @@ struct spec *spec_copy(const struct spec *s)
     to->submit_key = copy_text(a, s->submit_key);
     to->priority_class = copy_text(a, s->priority_class);
     to->topology_required = copy_text(a, s->topology_required);
+    to->slice_level = copy_text(a, s->slice_level);
     to->depends_on = copy_pairs(a, &s->depends_on);
     to->topology_preferred = copy_text(a, s->topology_preferred);
     to->roles = arena_alloc(a, s->n_roles * sizeof(*to->roles));
@@ -310,6 +311,11 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
     }
     if (s->is_held)
         feed_text(&f, "hold");
+    if (s->slice_size) {
+        feed_text(&f, "slice");
+        feed_number(&f, s->slice_size);
+        feed_text(&f, s->slice_level);
+    }
     if (s->depends_on.n) {
         feed_text(&f, "dependsOn");
         feed_pairs(&f, &s->depends_on);

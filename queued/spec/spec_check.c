@@ -4,7 +4,7 @@
  * Errors name the path of the field in the job file. What the configuration decides is filled
  * in: namespace, class, priority, maxRuntime.
  */
-#include "spec/spec.h"
+#include "spec/spec_check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,15 +13,7 @@
 
 #define OWN_PREFIX "gang.queued/"
 
-struct check {
-    struct spec *spec;
-    const struct settings *settings;
-    uint32_t tenant;
-    struct err *err;
-    char at[64]; /* path of the role */
-};
-
-static int bad(const struct check *c, const char *path, const char *what)
+int spec_bad(const struct check *c, const char *path, const char *what)
 {
     return err_set(c->err, ERR_INVALID, "%s%s: %s", c->at, path, what);
 }
@@ -33,8 +25,7 @@ static bool is_text(const char *s, size_t max)
     return len <= max && (!len || str_is_clean_utf8(s, len));
 }
 
-/* A label or annotation key: [prefix/]name. */
-static bool is_qualified(const char *key)
+bool spec_is_qualified(const char *key)
 {
     const char *slash = strchr(key, '/');
     const char *name = slash ? slash + 1 : key;
@@ -61,9 +52,9 @@ static bool is_qualified(const char *key)
     return true;
 }
 
-static bool is_label_value(const char *v)
+bool spec_is_label_value(const char *v)
 {
-    return *v == '\0' || (strlen(v) <= LABEL_MAX && !strchr(v, '/') && is_qualified(v));
+    return *v == '\0' || (strlen(v) <= LABEL_MAX && !strchr(v, '/') && spec_is_qualified(v));
 }
 
 /* Is this one of the annotations that steer a simulated kubelet? */
@@ -80,7 +71,7 @@ static bool is_simulation(const char *key)
 
 static int check_key(const struct check *c, const char *path, const char *key, bool is_annotation)
 {
-    if (!key || !is_qualified(key))
+    if (!key || !spec_is_qualified(key))
         return err_set(c->err, ERR_INVALID, "%s: key '%s' is not [prefix/]name", path,
                        key ? key : "");
     if (strncmp(key, OWN_PREFIX, strlen(OWN_PREFIX)) != 0)
@@ -102,21 +93,22 @@ static int check_metadata(const struct check *c)
     const struct spec *s = c->spec;
 
     if (!s->name || !str_is_dns_label(s->name, JOB_BASE_NAME_MAX, true))
-        return bad(c, "metadata.name",
-                   "must be 1 to 40 of a-z, 0-9 and '-', begin with a letter and not end in '-'");
+        return spec_bad(
+            c, "metadata.name",
+            "must be 1 to 40 of a-z, 0-9 and '-', begin with a letter and not end in '-'");
     if (s->labels.n > JOB_LABELS_MAX)
-        return bad(c, "metadata.labels", "more than 32");
+        return spec_bad(c, "metadata.labels", "more than 32");
     for (uint32_t i = 0; i < s->labels.n; i++) {
         if (check_key(c, "metadata.labels", s->labels.v[i].key, false))
             return -1;
-        if (!s->labels.v[i].value || !is_label_value(s->labels.v[i].value))
+        if (!s->labels.v[i].value || !spec_is_label_value(s->labels.v[i].value))
             return err_set(c->err, ERR_INVALID,
                            "metadata.labels.%s: the value must be at most 63 letters, digits, "
                            "'-', '_' or '.'",
                            s->labels.v[i].key);
     }
     if (s->annotations.n > JOB_LABELS_MAX)
-        return bad(c, "metadata.annotations", "more than 32");
+        return spec_bad(c, "metadata.annotations", "more than 32");
     for (uint32_t i = 0; i < s->annotations.n; i++) {
         if (check_key(c, "metadata.annotations", s->annotations.v[i].key, true))
             return -1;
@@ -135,7 +127,8 @@ static int check_tenant(struct check *c)
     const char *ns;
 
     if (!s->tenant || !*s->tenant)
-        return bad(c, "spec.tenant", "is missing; name one of the tenants of the configuration");
+        return spec_bad(c, "spec.tenant",
+                        "is missing; name one of the tenants of the configuration");
     c->tenant = settings_tenant(c->settings, s->tenant);
     if (c->tenant == IX_NONE)
         return err_set(c->err, ERR_REFUSED,
@@ -183,20 +176,21 @@ static int check_times(struct check *c)
     if (s->max_runtime_us == 0)
         s->max_runtime_us = settings_max_runtime(c->settings, c->tenant);
     if (s->max_runtime_us < USEC_PER_SEC || s->max_runtime_us > year)
-        return bad(c, "spec.maxRuntime", "must be 1s to 366d");
+        return spec_bad(c, "spec.maxRuntime", "must be 1s to 366d");
     if (s->max_queue_us && (s->max_queue_us < USEC_PER_SEC || s->max_queue_us > year))
-        return bad(c, "spec.maxQueueTime", "must be 1s to 366d");
+        return spec_bad(c, "spec.maxQueueTime", "must be 1s to 366d");
     if (s->start_timeout_us < USEC_PER_SEC || s->start_timeout_us > 24 * 3600 * USEC_PER_SEC)
-        return bad(c, "spec.gang.startTimeout", "must be 1s to 24h");
+        return spec_bad(c, "spec.gang.startTimeout", "must be 1s to 24h");
     if (s->checkpoint_grace_us < 0 || s->checkpoint_grace_us > c->settings->grace_cap_us)
         return err_set(c->err, ERR_INVALID,
                        "spec.checkpoint.grace: must be 0s to %llds, the site's cap",
                        (long long)(c->settings->grace_cap_us / USEC_PER_SEC));
     if (s->max_restarts > JOB_RESTARTS_MAX)
-        return bad(c, "spec.failurePolicy.maxRestarts", "must be at most 1000000");
+        return spec_bad(c, "spec.failurePolicy.maxRestarts", "must be at most 1000000");
     if (s->submit_key &&
         (!*s->submit_key || !is_text(s->submit_key, SUBMIT_KEY_MAX) || strchr(s->submit_key, '\n')))
-        return bad(c, "spec.submitKey", "must be 1 to 128 bytes of clean UTF-8 without line feeds");
+        return spec_bad(c, "spec.submitKey",
+                        "must be 1 to 128 bytes of clean UTF-8 without line feeds");
     return 0;
 }
 
@@ -205,12 +199,12 @@ static int check_depends(struct check *c)
     struct spec *s = c->spec;
 
     if (s->depends_on.n > JOB_DEPENDS_MAX)
-        return bad(c, "spec.dependsOn", "more than 16");
+        return spec_bad(c, "spec.dependsOn", "more than 16");
     for (uint32_t i = 0; i < s->depends_on.n; i++) {
         struct spec_pair *p = &s->depends_on.v[i];
 
         if (!p->key || !str_is_dns_label(p->key, JOB_NAME_MAX, false))
-            return bad(c, "spec.dependsOn", "job must be the name or the id of a job");
+            return spec_bad(c, "spec.dependsOn", "job must be the name or the id of a job");
         if (!p->value || !*p->value)
             p->value = arena_strdup(&s->arena, "succeeded");
         if (spec_condition(p->value) == SPEC_CONDITIONS)
@@ -233,6 +227,38 @@ static int check_level(struct check *c, const char *path, const char *level,
                    path, level);
 }
 
+/* A slice lies in the hierarchy of the other levels, and is not wider than the required one. */
+static int check_slice(struct check *c, uint32_t required)
+{
+    const struct spec *s = c->spec;
+    const char *other = s->topology_required ? s->topology_required : s->topology_preferred;
+    uint32_t h = 0, l = 0, oh = 0, ol = 0, roles = 0;
+
+    if (!s->slice_size && !s->slice_level)
+        return 0;
+    if (!s->slice_size || !s->slice_level)
+        return spec_bad(c, "spec.topology.slice", "needs both size and required");
+    if (check_level(c, "spec.topology.slice.required", s->slice_level, &h, &l))
+        return -1;
+    if (other && strcmp(other, "any") != 0 && strcmp(other, "host") != 0 &&
+        strcmp(s->slice_level, "host") != 0 && settings_level(c->settings, other, &oh, &ol) &&
+        oh != h)
+        return spec_bad(c, "spec.topology.slice.required",
+                        "is of another hierarchy than the job's level");
+    if (s->topology_required && strcmp(s->slice_level, "host") != 0 && l < required)
+        return spec_bad(c, "spec.topology.slice.required", "is wider than topology.required");
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        roles += s->roles[i].gpus > 0;
+        if (s->roles[i].gpus && s->roles[i].replicas % s->slice_size)
+            return err_set(c->err, ERR_INVALID,
+                           "spec.topology.slice.size: role %s has %u pods, which do not part into "
+                           "slices of %u",
+                           s->roles[i].name, s->roles[i].replicas, s->slice_size);
+    }
+    return roles ? 0
+                 : spec_bad(c, "spec.topology.slice", "is of pods with GPUs, and no role has any");
+}
+
 static int check_topology(struct check *c)
 {
     struct spec *s = c->spec;
@@ -241,14 +267,16 @@ static int check_topology(struct check *c)
     if (s->topology_required &&
         check_level(c, "spec.topology.required", s->topology_required, &rh, &rl))
         return -1;
+    if (check_slice(c, rl))
+        return -1;
     if (!s->topology_preferred || strcmp(s->topology_preferred, "any") == 0)
         return 0;
     if (check_level(c, "spec.topology.preferred", s->topology_preferred, &ph, &pl))
         return -1;
     if (s->topology_required && ph != rh)
-        return bad(c, "spec.topology.preferred", "is of another hierarchy than required");
+        return spec_bad(c, "spec.topology.preferred", "is of another hierarchy than required");
     if (s->topology_required && pl < rl)
-        return bad(c, "spec.topology.preferred", "is wider than required");
+        return spec_bad(c, "spec.topology.preferred", "is wider than required");
     return 0;
 }
 
@@ -319,37 +347,37 @@ static int check_resources(struct check *c, const struct spec_role *r)
     const int64_t max_bytes = INT64_C(1) << 50;
 
     if (r->replicas < 1 || r->replicas > JOB_PODS_MAX)
-        return bad(c, ".replicas", "must be 1 to 10000");
+        return spec_bad(c, ".replicas", "must be 1 to 10000");
     if (r->gpus > POD_GPUS_MAX)
-        return bad(c, ".resources.gpus", "must be at most 64 per pod; use more replicas");
+        return spec_bad(c, ".resources.gpus", "must be at most 64 per pod; use more replicas");
     if (r->gpu_models.n > ROLE_MODELS_MAX)
-        return bad(c, ".resources.gpuModel", "more than 8");
+        return spec_bad(c, ".resources.gpuModel", "more than 8");
     if (r->gpu_models.n && r->gpus == 0)
-        return bad(c, ".resources.gpuModel", "is given without gpus");
+        return spec_bad(c, ".resources.gpuModel", "is given without gpus");
     for (uint32_t i = 0; i < r->gpu_models.n; i++)
         if (settings_model(c->settings, r->gpu_models.v[i]) == IX_NONE)
             return err_set(c->err, ERR_REFUSED,
                            "%s.resources.gpuModel: no GPU model '%.63s' in the configuration",
                            c->at, r->gpu_models.v[i]);
     if (r->cpu_milli != -1 && (r->cpu_milli < 1 || r->cpu_milli > 10000000))
-        return bad(c, ".resources.cpu", "must be 1m to 10000");
+        return spec_bad(c, ".resources.cpu", "must be 1m to 10000");
     if (r->memory_bytes != -1 && (r->memory_bytes < 1 << 20 || r->memory_bytes > max_bytes))
-        return bad(c, ".resources.memory", "must be 1Mi to 1Pi; write the unit (16Gi)");
+        return spec_bad(c, ".resources.memory", "must be 1Mi to 1Pi; write the unit (16Gi)");
     if (r->shm_bytes != -1 && (r->shm_bytes < 1 << 20 || r->shm_bytes > max_bytes))
-        return bad(c, ".resources.shm", "must be 1Mi to 1Pi; write the unit (16Gi)");
+        return spec_bad(c, ".resources.shm", "must be 1Mi to 1Pi; write the unit (16Gi)");
     if (r->shm_bytes != -1 && r->memory_bytes != -1 && r->shm_bytes > r->memory_bytes)
-        return bad(c, ".resources.shm", "is counted inside memory and cannot exceed it");
+        return spec_bad(c, ".resources.shm", "is counted inside memory and cannot exceed it");
     if (r->n_extended > ROLE_EXTENDED_MAX)
-        return bad(c, ".resources.extended", "more than 8");
+        return spec_bad(c, ".resources.extended", "more than 8");
     for (uint32_t i = 0; i < r->n_extended; i++) {
         const char *name = r->extended[i].name;
 
-        if (!name || !strchr(name, '/') || !is_qualified(name) || strlen(name) > LABEL_KEY_MAX)
-            return bad(c, ".resources.extended", "names must have the form domain/name");
+        if (!name || !strchr(name, '/') || !spec_is_qualified(name) || strlen(name) > LABEL_KEY_MAX)
+            return spec_bad(c, ".resources.extended", "names must have the form domain/name");
         if (strcmp(name, "nvidia.com/gpu") == 0)
-            return bad(c, ".resources.extended", "nvidia.com/gpu is given by resources.gpus");
+            return spec_bad(c, ".resources.extended", "nvidia.com/gpu is given by resources.gpus");
         if (r->extended[i].amount < 1 || r->extended[i].amount > 1000000)
-            return bad(c, ".resources.extended", "amounts must be 1 to 1000000");
+            return spec_bad(c, ".resources.extended", "amounts must be 1 to 1000000");
     }
     return 0;
 }
@@ -370,7 +398,7 @@ static bool is_reserved_env(const char *name)
 static int check_env(const struct check *c, const struct spec_role *r)
 {
     if (r->env.n > ROLE_ENV_MAX)
-        return bad(c, ".env", "more than 256");
+        return spec_bad(c, ".env", "more than 256");
     for (uint32_t i = 0; i < r->env.n; i++) {
         const char *name = r->env.v[i].key;
         size_t len = name ? strlen(name) : 0;
@@ -379,7 +407,7 @@ static int check_env(const struct check *c, const struct spec_role *r)
             strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu"
                          "vwxyz0123456789_-.") != len ||
             (name[0] >= '0' && name[0] <= '9'))
-            return bad(c, ".env", "names must be letters, digits, '_', '-' or '.'");
+            return spec_bad(c, ".env", "names must be letters, digits, '_', '-' or '.'");
         if (is_reserved_env(name))
             return err_set(
                 c->err, ERR_INVALID,
@@ -399,125 +427,26 @@ static int check_env(const struct check *c, const struct spec_role *r)
 static int check_volumes(const struct check *c, const struct spec_role *r)
 {
     if (r->n_volumes > ROLE_VOLUMES_MAX)
-        return bad(c, ".volumes", "more than 32");
+        return spec_bad(c, ".volumes", "more than 32");
     for (uint32_t i = 0; i < r->n_volumes; i++) {
         const struct spec_volume *v = &r->volumes[i];
 
         if (!v->name || !str_is_dns_label(v->name, LABEL_MAX, false) ||
             strcmp(v->name, "dshm") == 0)
-            return bad(c, ".volumes", "names must be DNS labels other than dshm");
+            return spec_bad(c, ".volumes", "names must be DNS labels other than dshm");
         if (!v->mount_path || v->mount_path[0] != '/' || !is_text(v->mount_path, 1024) ||
             strchr(v->mount_path, ':'))
-            return bad(c, ".volumes", "mountPath must be absolute and without ':'");
+            return spec_bad(c, ".volumes", "mountPath must be absolute and without ':'");
         if (v->kind != SPEC_VOLUME_EMPTY_DIR &&
             (!v->source || !*v->source || !is_text(v->source, 253)))
-            return bad(c, ".volumes", "the source (pvc, configMap, secret, nfs) is missing");
+            return spec_bad(c, ".volumes", "the source (pvc, configMap, secret, nfs) is missing");
         if (v->kind == SPEC_VOLUME_NFS &&
             (!v->path || v->path[0] != '/' || !is_text(v->path, 1024)))
-            return bad(c, ".volumes", "nfs needs an absolute path");
+            return spec_bad(c, ".volumes", "nfs needs an absolute path");
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(v->name, r->volumes[k].name) == 0 ||
                 strcmp(v->mount_path, r->volumes[k].mount_path) == 0)
-                return bad(c, ".volumes", "a name or mountPath is given twice");
-    }
-    return 0;
-}
-
-static bool may_tolerate(const struct check *c, const char *key)
-{
-    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent) {
-        const struct tenant_setting *ts = &c->settings->tenants[t];
-
-        for (uint32_t i = 0; i < ts->n_tolerations; i++)
-            if (strcmp(ts->tolerations[i], "*") == 0 ||
-                (key && strcmp(ts->tolerations[i], key) == 0))
-                return true;
-    }
-    return false;
-}
-
-static int check_affinity(const struct check *c, const struct spec_role *r)
-{
-    if (r->n_affinity > ROLE_MATCHES_MAX)
-        return bad(c, ".placement.affinity", "more than 64 expressions");
-    for (uint32_t i = 0; i < r->n_affinity; i++) {
-        const struct spec_match *m = &r->affinity[i];
-
-        if (!m->key || !is_qualified(m->key))
-            return bad(c, ".placement.affinity", "keys must be label keys");
-        if (!spec_match_fits(m->op, m->values.n))
-            return bad(c, ".placement.affinity",
-                       "operators are In and NotIn with values, Gt and Lt with one, Exists and "
-                       "DoesNotExist without");
-        for (uint32_t k = 0; k < m->values.n; k++)
-            if (!is_label_value(m->values.v[k]))
-                return bad(c, ".placement.affinity", "values must be label values");
-        if (i && m->term < m[-1].term)
-            return bad(c, ".placement.affinity", "terms must follow each other");
-    }
-    return 0;
-}
-
-static int check_names(const struct check *c, const char *path, const struct spec_strings *names)
-{
-    if (names->n > ROLE_NODES_MAX)
-        return bad(c, path, "more than 256");
-    for (uint32_t i = 0; i < names->n; i++)
-        if (!str_is_dns_subdomain(names->v[i]))
-            return bad(c, path, "must be names of nodes");
-    return 0;
-}
-
-static bool is_version(const char *v)
-{
-    return !v || (*v >= '0' && *v <= '9' && strlen(v) <= VERSION_MAX &&
-                  strspn(v, "0123456789.") == strlen(v));
-}
-
-static int check_versions(const struct check *c, const struct spec_role *r)
-{
-    if ((r->gpu_memory_min || r->driver_min || r->cuda_min) && r->gpus == 0)
-        return bad(c, ".resources.gpus", "is 0, and GPU memory, driver or CUDA is asked for");
-    if (r->gpu_memory_min < 0 || r->gpu_memory_min > INT64_C(1) << 50)
-        return bad(c, ".resources.gpuMemoryMin", "must be at most 1Pi");
-    if (!is_version(r->driver_min))
-        return bad(c, ".placement.driver.min", "must be a version like 550.54");
-    if (!is_version(r->cuda_min))
-        return bad(c, ".placement.driver.cuda", "must be a version like 12.4");
-    if (check_names(c, ".placement.nodes", &r->nodes) ||
-        check_names(c, ".placement.excludeNodes", &r->excluded_nodes))
-        return -1;
-    return check_affinity(c, r);
-}
-
-static int check_placement(const struct check *c, const struct spec_role *r)
-{
-    if (r->node_selector.n > ROLE_SELECTOR_MAX)
-        return bad(c, ".placement.nodeSelector", "more than 32");
-    for (uint32_t i = 0; i < r->node_selector.n; i++)
-        if (!r->node_selector.v[i].key || !is_qualified(r->node_selector.v[i].key) ||
-            !r->node_selector.v[i].value || !is_label_value(r->node_selector.v[i].value))
-            return bad(c, ".placement.nodeSelector", "must be label keys with label values");
-    if (r->n_tolerations > ROLE_TOLERATIONS_MAX)
-        return bad(c, ".placement.tolerations", "more than 16");
-    for (uint32_t i = 0; i < r->n_tolerations; i++) {
-        const struct spec_toleration *t = &r->tolerations[i];
-
-        if (t->key && !is_qualified(t->key))
-            return bad(c, ".placement.tolerations", "key must be [prefix/]name");
-        if (!t->key && !t->exists)
-            return bad(c, ".placement.tolerations", "without a key the operator must be Exists");
-        if (t->effect && strcmp(t->effect, "NoSchedule") != 0 &&
-            strcmp(t->effect, "PreferNoSchedule") != 0 && strcmp(t->effect, "NoExecute") != 0)
-            return bad(c, ".placement.tolerations",
-                       "effect must be NoSchedule, PreferNoSchedule or NoExecute");
-        if (t->value && !is_label_value(t->value))
-            return bad(c, ".placement.tolerations", "value must be a label value");
-        if (!may_tolerate(c, t->key))
-            return err_set(c->err, ERR_REFUSED,
-                           "%s.placement.tolerations: tenant %s may not tolerate '%s'; its list is "
-                           "in the configuration",
-                           c->at, c->spec->tenant, t->key ? t->key : "everything");
+                return spec_bad(c, ".volumes", "a name or mountPath is given twice");
     }
     return 0;
 }
@@ -525,17 +454,17 @@ static int check_placement(const struct check *c, const struct spec_role *r)
 static int check_container(const struct check *c, const struct spec_role *r)
 {
     if (!r->image || !*r->image || !is_text(r->image, 512) || strpbrk(r->image, " \t\n"))
-        return bad(c, ".image", "is missing or has blanks");
+        return spec_bad(c, ".image", "is missing or has blanks");
     if (r->command.n + r->args.n > ROLE_ARGS_MAX)
-        return bad(c, ".command", "more than 256 words with args");
+        return spec_bad(c, ".command", "more than 256 words with args");
     for (uint32_t i = 0; i < r->command.n + r->args.n; i++) {
         const char *word = i < r->command.n ? r->command.v[i] : r->args.v[i - r->command.n];
 
         if (!is_text(word, 32768))
-            return bad(c, ".command", "words must be clean UTF-8");
+            return spec_bad(c, ".command", "words must be clean UTF-8");
     }
     if (r->working_dir && (r->working_dir[0] != '/' || !is_text(r->working_dir, 1024)))
-        return bad(c, ".workingDir", "must be absolute");
+        return spec_bad(c, ".workingDir", "must be absolute");
     return 0;
 }
 
@@ -545,24 +474,25 @@ static int check_roles(struct check *c)
     uint64_t pods = 0;
 
     if (s->n_roles < 1 || s->n_roles > JOB_ROLES_MAX)
-        return bad(c, "spec.roles", "must be 1 to 8");
+        return spec_bad(c, "spec.roles", "must be 1 to 8");
     for (uint32_t i = 0; i < s->n_roles; i++) {
         const struct spec_role *r = &s->roles[i];
 
         (void)snprintf(c->at, sizeof(c->at), "spec.roles[%u]", i);
         if (!r->name || !str_is_dns_label(r->name, ROLE_NAME_MAX, true))
-            return bad(c, ".name", "must be 1 to 12 of a-z, 0-9 and '-', beginning with a letter");
+            return spec_bad(c, ".name",
+                            "must be 1 to 12 of a-z, 0-9 and '-', beginning with a letter");
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(s->roles[k].name, r->name) == 0)
-                return bad(c, ".name", "is used by another role");
+                return spec_bad(c, ".name", "is used by another role");
         if (check_resources(c, r) || check_container(c, r) || check_env(c, r) ||
-            check_volumes(c, r) || check_placement(c, r) || check_versions(c, r))
+            check_volumes(c, r) || spec_check_placement(c, r))
             return -1;
         pods += r->replicas;
     }
     c->at[0] = '\0';
     if (pods > JOB_PODS_MAX)
-        return bad(c, "spec.roles", "more than 10000 pods in all");
+        return spec_bad(c, "spec.roles", "more than 10000 pods in all");
     return 0;
 }
 

@@ -170,6 +170,8 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     r->has_preemptible = s->preemptible != SPEC_UNSAID;
     r->preemptible = s->preemptible == SPEC_YES;
     PACK(r, hold, s->is_held);
+    r->slice_level = text(s->slice_level);
+    PACK(r, slice_size, s->slice_size);
     r->depends_on = make_pairs(&s->depends_on, &r->n_depends_on, a);
 }
 
@@ -360,6 +362,8 @@ static struct spec *take_spec(const spec_record *r)
     if (r->has_preemptible)
         s->preemptible = r->preemptible ? SPEC_YES : SPEC_NO;
     s->is_held = r->hold;
+    s->slice_level = copy(a, r->slice_level);
+    s->slice_size = s->slice_level ? r->slice_size : 0;
     take_pairs(&s->depends_on, r->depends_on, r->n_depends_on, a);
     return s;
 }

@@ -109,6 +109,26 @@ static void say_insufficient(const struct state *s, const struct demand_role *r,
     next_step(x, "starts when enough gangs end; a smaller gang may start earlier");
 }
 
+static bool say_slices(const struct state *s, const struct demand *d, const struct demand_role *r,
+                       const struct resources *asks, struct explain *x)
+{
+    const char *level = level_name(s->settings, d->hierarchy, d->slice_level);
+    uint64_t need, has;
+
+    if (!d->slice_size || !r->each.amount[RES_GPUS])
+        return false;
+    need = r->replicas / d->slice_size;
+    has = census_slices(&s->cluster, d, (uint32_t)(r - d->roles), asks);
+    if (has >= need)
+        return false;
+    number(x, "needed_slices", need);
+    number(x, "fitting_slices", has);
+    say(x, "TopologyUnavailable", "%llu of %llu slices of %u pods have room, each in one %s",
+        (unsigned long long)has, (unsigned long long)need, d->slice_size, level);
+    next_step(x, "smaller slices, or slices of a wider level, fit earlier");
+    return true;
+}
+
 static bool say_topology(const struct state *s, const struct demand *d, const struct demand_role *r,
                          const struct resources *asks, struct explain *x)
 {
@@ -152,7 +172,7 @@ static bool say_shortage(const struct state *s, const struct demand *d, uint32_t
         return true;
     }
     if (k.all_slots >= r->replicas && k.free_gpus >= need)
-        return say_topology(s, d, r, &asks, x);
+        return say_topology(s, d, r, &asks, x) || say_slices(s, d, r, &asks, x);
     number(x, "needed_gpus", need);
     number(x, "free_gpus", k.free_gpus);
     number(x, "needed_pods", r->replicas);

@@ -123,6 +123,10 @@ static void some_topology(struct spec *s, struct rng *g)
         s->topology_preferred = rng_one_in(g, 3) ? "any" : levels[rng_below(g, 3)];
     if (rng_one_in(g, 100))
         s->topology_required = "galaxy";
+    if (rng_one_in(g, 12)) {
+        s->slice_level = levels[rng_below(g, 2)];
+        s->slice_size = 1 + rng_below(g, 3);
+    }
 }
 
 static void some_times(struct spec *s, struct rng *g)

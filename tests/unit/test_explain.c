@@ -120,6 +120,26 @@ static void enough_gpus_in_pieces_need_whole_nodes(void **state)
     (void)why(c, site_spec("job", 2, 8), "NeedsWholeNodes");
 }
 
+static void slices_that_have_no_room_are_counted(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 4, 8);
+    struct explain x;
+
+    hold(c, "n1", 1);
+    core_nodes(c, 8); /* eight are free but for n1: three whole racks */
+    s->slice_level = "rack";
+    s->slice_size = 2;
+    assert_int_equal(core_job(c, core_submit(c, s))->state, JOB_PENDING);
+    assert_int_equal(core_cycle(c), 1);
+    s = site_spec("one", 3, 8);
+    s->slice_level = "rack";
+    s->slice_size = 3;
+    x = why(c, s, "TopologyUnavailable");
+    assert_non_null(strstr(x.text, "0 of 1 slices of 3 pods have room, each in one rack"));
+    assert_int_equal(number(&x, "fitting_slices"), 0);
+}
+
 static void enough_nodes_in_several_racks_say_topology(void **state)
 {
     struct core *c = *state;
@@ -333,6 +353,7 @@ int main(void)
         TEST(nodes_that_are_not_healthy_are_the_reason_when_they_would_help),
         TEST(too_few_free_gpus_are_counted),
         TEST(enough_gpus_in_pieces_need_whole_nodes),
+        TEST(slices_that_have_no_room_are_counted),
         TEST(enough_nodes_in_several_racks_say_topology),
         TEST(another_resource_is_named),
         TEST(a_limit_that_is_full_now_is_told_from_one_that_is_too_small),

@@ -72,6 +72,24 @@ static void a_refused_member_goes_to_another_host_and_the_others_stay(void **sta
     assert_int_equal(j->state, JOB_RUNNING);
 }
 
+static void the_host_stays_inside_the_domain_of_the_slice(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 2, 8);
+    struct job *j;
+
+    core_nodes(c, 8);
+    s->topology_required = "block";
+    s->slice_level = "rack";
+    s->slice_size = 1;
+    j = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 1);
+    assert_string_equal(host(c, j, 0), "n0"); /* both hosts of that rack are used */
+    refuse(c, j, 0);
+    assert_int_equal(j->outcome, JOB_PENDING); /* its rack has no other host: all is undone */
+    check(c);
+}
+
 static void the_host_stays_inside_the_required_domain(void **state)
 {
     struct core *c = *state;
@@ -188,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH(a_refused_member_goes_to_another_host_and_the_others_stay),
+        WITH(the_host_stays_inside_the_domain_of_the_slice),
         WITH(the_host_stays_inside_the_required_domain),
         WITH(nearest_to_its_neighbour_comes_first),
         WITH(a_host_that_refused_is_not_taken_again),

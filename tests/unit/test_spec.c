@@ -211,6 +211,25 @@ static void affinity(struct spec *s, const char *op, uint32_t n)
     s->roles[0].affinity[0] = (struct spec_match){1, "zone", op, {values, n}};
 }
 
+static void odd_slices(struct spec *s)
+{
+    s->slice_size = 3;
+    s->slice_level = "rack";
+}
+
+static void wide_slices(struct spec *s)
+{
+    s->slice_size = 2;
+    s->slice_level = "block";
+    s->topology_required = "rack";
+}
+
+static void lost_slices(struct spec *s)
+{
+    s->slice_size = 2;
+    s->slice_level = "galaxy";
+}
+
 static void bad_operator(struct spec *s)
 {
     affinity(s, "Is", 1);
@@ -257,6 +276,9 @@ static void each_fault_is_refused_with_its_path(void **state)
         {foreign_namespace, ERR_REFUSED, "spec.namespace"},
         {unknown_class, ERR_REFUSED, "spec.priorityClass"},
         {unknown_level, ERR_REFUSED, "spec.topology.required"},
+        {odd_slices, ERR_INVALID, "spec.topology.slice.size"},
+        {wide_slices, ERR_INVALID, "spec.topology.slice.required"},
+        {lost_slices, ERR_REFUSED, "spec.topology.slice.required"},
         {bad_operator, ERR_INVALID, "spec.roles[0].placement.affinity"},
         {too_many_values, ERR_INVALID, "spec.roles[0].placement.affinity"},
         {bad_version, ERR_INVALID, "spec.roles[0].placement.driver.min"},
@@ -443,6 +465,8 @@ static void every_change_changes_the_digest(void **state)
         waits_for_success,
         waits_for_failure,
         no_condition,
+        odd_slices,
+        lost_slices,
         bad_operator,
         too_many_values,
         bad_version,

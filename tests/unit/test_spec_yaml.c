@@ -90,6 +90,8 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_true(s->has_max_restarts && s->max_restarts == 0);
     assert_true(s->has_preemptible && !s->is_preemptible);
     assert_true(s->is_held);
+    assert_int_equal(s->slice_size, 2);
+    assert_string_equal(s->slice_level, "rack");
     assert_int_equal(s->n_depends_on, 2);
     assert_string_equal(s->depends_on[0].key, "data-refresh");
     assert_string_equal(s->depends_on[0].value, "succeeded");

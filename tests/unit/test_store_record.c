@@ -198,6 +198,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->preemptible = (enum spec_choice)choice;
         want->is_held = choice != SPEC_YES;
         want->depends_on = want->labels;
+        want->slice_size = 4;
+        want->slice_level = "rack";
         want->roles[0].n_affinity = 1;
         want->roles[0].affinity = &match;
         want->roles[0].nodes = match.values;

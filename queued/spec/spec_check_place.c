@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_check_place.c - is what a role says of its nodes acceptable? Selector, affinity, names,
+ * versions, tolerations.
+ */
+#include <string.h>
+
+#include "spec/spec_check.h"
+#include "util/str.h"
+
+static bool may_tolerate(const struct check *c, const char *key)
+{
+    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent) {
+        const struct tenant_setting *ts = &c->settings->tenants[t];
+
+        for (uint32_t i = 0; i < ts->n_tolerations; i++)
+            if (strcmp(ts->tolerations[i], "*") == 0 ||
+                (key && strcmp(ts->tolerations[i], key) == 0))
+                return true;
+    }
+    return false;
+}
+
+static int check_affinity(const struct check *c, const struct spec_role *r)
+{
+    if (r->n_affinity > ROLE_MATCHES_MAX)
+        return spec_bad(c, ".placement.affinity", "more than 64 expressions");
+    for (uint32_t i = 0; i < r->n_affinity; i++) {
+        const struct spec_match *m = &r->affinity[i];
+
+        if (!m->key || !spec_is_qualified(m->key))
+            return spec_bad(c, ".placement.affinity", "keys must be label keys");
+        if (!spec_match_fits(m->op, m->values.n))
+            return spec_bad(
+                c, ".placement.affinity",
+                "operators are In and NotIn with values, Gt and Lt with one, Exists and "
+                "DoesNotExist without");
+        for (uint32_t k = 0; k < m->values.n; k++)
+            if (!spec_is_label_value(m->values.v[k]))
+                return spec_bad(c, ".placement.affinity", "values must be label values");
+        if (i && m->term < m[-1].term)
+            return spec_bad(c, ".placement.affinity", "terms must follow each other");
+    }
+    return 0;
+}
+
+static int check_names(const struct check *c, const char *path, const struct spec_strings *names)
+{
+    if (names->n > ROLE_NODES_MAX)
+        return spec_bad(c, path, "more than 256");
+    for (uint32_t i = 0; i < names->n; i++)
+        if (!str_is_dns_subdomain(names->v[i]))
+            return spec_bad(c, path, "must be names of nodes");
+    return 0;
+}
+
+static bool is_version(const char *v)
+{
+    return !v || (*v >= '0' && *v <= '9' && strlen(v) <= VERSION_MAX &&
+                  strspn(v, "0123456789.") == strlen(v));
+}
+
+static int check_versions(const struct check *c, const struct spec_role *r)
+{
+    if ((r->gpu_memory_min || r->driver_min || r->cuda_min) && r->gpus == 0)
+        return spec_bad(c, ".resources.gpus", "is 0, and GPU memory, driver or CUDA is asked for");
+    if (r->gpu_memory_min < 0 || r->gpu_memory_min > INT64_C(1) << 50)
+        return spec_bad(c, ".resources.gpuMemoryMin", "must be at most 1Pi");
+    if (!is_version(r->driver_min))
+        return spec_bad(c, ".placement.driver.min", "must be a version like 550.54");
+    if (!is_version(r->cuda_min))
+        return spec_bad(c, ".placement.driver.cuda", "must be a version like 12.4");
+    if (check_names(c, ".placement.nodes", &r->nodes) ||
+        check_names(c, ".placement.excludeNodes", &r->excluded_nodes))
+        return -1;
+    return check_affinity(c, r);
+}
+
+int spec_check_placement(const struct check *c, const struct spec_role *r)
+{
+    if (r->node_selector.n > ROLE_SELECTOR_MAX)
+        return spec_bad(c, ".placement.nodeSelector", "more than 32");
+    for (uint32_t i = 0; i < r->node_selector.n; i++)
+        if (!r->node_selector.v[i].key || !spec_is_qualified(r->node_selector.v[i].key) ||
+            !r->node_selector.v[i].value || !spec_is_label_value(r->node_selector.v[i].value))
+            return spec_bad(c, ".placement.nodeSelector", "must be label keys with label values");
+    if (r->n_tolerations > ROLE_TOLERATIONS_MAX)
+        return spec_bad(c, ".placement.tolerations", "more than 16");
+    for (uint32_t i = 0; i < r->n_tolerations; i++) {
+        const struct spec_toleration *t = &r->tolerations[i];
+
+        if (t->key && !spec_is_qualified(t->key))
+            return spec_bad(c, ".placement.tolerations", "key must be [prefix/]name");
+        if (!t->key && !t->exists)
+            return spec_bad(c, ".placement.tolerations",
+                            "without a key the operator must be Exists");
+        if (t->effect && strcmp(t->effect, "NoSchedule") != 0 &&
+            strcmp(t->effect, "PreferNoSchedule") != 0 && strcmp(t->effect, "NoExecute") != 0)
+            return spec_bad(c, ".placement.tolerations",
+                            "effect must be NoSchedule, PreferNoSchedule or NoExecute");
+        if (t->value && !spec_is_label_value(t->value))
+            return spec_bad(c, ".placement.tolerations", "value must be a label value");
+        if (!may_tolerate(c, t->key))
+            return err_set(c->err, ERR_REFUSED,
+                           "%s.placement.tolerations: tenant %s may not tolerate '%s'; its list is "
+                           "in the configuration",
+                           c->at, c->spec->tenant, t->key ? t->key : "everything");
+    }
+    return check_versions(c, r);
+}
