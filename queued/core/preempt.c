@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preempt.c - victims by domain of the required level, the domains by a bound of their cost.
  *
- * Cost, compared in this order: highest priority, number of gangs, GPU time lost. In a domain the
- * shortest run of victims, cheapest first, with which the taker fits is found by halving (more
- * victims never hurt); then each is given back, the dearest first, if the taker still fits.
+ * Cost, compared in this order: highest priority, number of gangs, GPU time lost. In a domain
+ * victims go, cheapest first, in doubling numbers until the taker fits; then each is given back,
+ * the dearest first, if the taker still fits.
  */
 #include "core/preempt.h"
 
@@ -19,6 +19,11 @@ enum { DOMAINS_MAX = 16 /* looked at for one plan */, LOOK_AGAIN_US = 5 * USEC_P
 
 __extension__ typedef unsigned __int128 wide_t;
 
+struct cost {
+    int32_t priority;
+    uint64_t gangs, lost;
+};
+
 /* What a gang gives in one domain. */
 struct part {
     struct job *job;
@@ -27,33 +32,27 @@ struct part {
     uint64_t lost; /* GPU-microseconds since its start */
 };
 
-struct cost {
-    int32_t priority;
-    uint64_t gangs, lost;
-};
-
 /* The parts of one domain. */
 struct choice {
-    size_t from, to;
     struct cost bound;
+    size_t from, to;
 };
 
 struct plan {
     struct state *s;
-    struct state shadow; /* s, but for what tenants use once the victims are gone */
+    struct state shadow; /* s, but for what the tenants use once the victims are gone */
+    struct tenant *base; /* the tenants before any victim */
+    size_t base_size;
+    struct cluster *fork;
+    uint64_t *closed; /* nodes that are reserved for others */
     struct job *taker;
     usec_t now;
-    struct tenant *base; /* the tenants before any victim */
-    struct cluster *fork;
-    uint64_t *closed;
-    uint64_t need;
     uint64_t gpus[MODELS_MAX]; /* that the taker would be charged */
     VEC(struct part) parts;
     VEC(struct choice) choices;
     VEC(struct part *) out; /* victims in order; the first n_out are gone from the fork */
     size_t n_out;
-    struct event found; /* placement of the last try that fitted */
-    struct event best;
+    struct event found, best; /* the last placement that fitted; the plan */
     struct cost best_cost;
 };
 
@@ -64,10 +63,12 @@ static bool goes_by_priority(const struct state *s, const struct job *j)
     return normal != IX_NONE && j->priority > s->settings->classes[normal].value;
 }
 
-/* The models that its roles would take: the first that each may use and the cluster has. */
-static void guess_models(const struct state *s, const struct job *j, uint8_t *ret)
+/* GPUs that it would be charged, on the first models that its roles may use and the cluster has. */
+static void guess_gpus(const struct state *s, const struct job *j, uint64_t ret[MODELS_MAX])
 {
-    memset(ret, MODELS_MAX, JOB_ROLES_MAX);
+    uint8_t models[JOB_ROLES_MAX];
+
+    memset(models, MODELS_MAX, sizeof(models));
     for (uint32_t r = 0; r < j->demand->n_roles; r++) {
         const struct demand_role *role = &j->demand->roles[r];
         uint32_t n = role->n_models ? role->n_models : s->settings->n_models;
@@ -76,9 +77,10 @@ static void guess_models(const struct state *s, const struct job *j, uint8_t *re
             uint32_t m = role->n_models ? role->models[i] : i;
 
             if (m < s->settings->n_models && s->cluster.model_gpus[m] > 0)
-                ret[r] = (uint8_t)m;
+                models[r] = (uint8_t)m;
         }
     }
+    job_gpus(j, models, ret);
 }
 
 static bool is_inside(const struct tenants *t, const struct job *j, const uint64_t *gpus)
@@ -95,57 +97,51 @@ static bool is_inside(const struct tenants *t, const struct job *j, const uint64
 
 bool preempt_may(const struct state *s, const struct job *j)
 {
-    uint8_t models[JOB_ROLES_MAX];
     uint64_t gpus[MODELS_MAX];
 
-    guess_models(s, j, models);
-    job_gpus(j, models, gpus);
+    guess_gpus(s, j, gpus);
     return goes_by_priority(s, j) || is_inside(&s->tenants, j, gpus);
 }
 
+/* What the tenant that judges j uses of a model, and its quota; the tenant. */
+static uint32_t judge(const struct tenants *t, const struct job *j, uint32_t model, uint64_t *used,
+                      uint64_t *quota)
+{
+    uint32_t at;
+
+    *quota = tenant_quota(t, j->tenant_ix, model, &at);
+    at = at == IX_NONE ? j->tenant_ix : at;
+    *used = t->v[at].used[model];
+    return at;
+}
+
 /* May the taker have this victim's GPUs of a model, as the tenants are now? */
-static bool may_take(const struct plan *p, const struct job *v, uint32_t model)
+static bool may_take(const struct plan *p, const struct job *v, uint32_t model, uint64_t gpus)
 {
     const struct tenants *t = &p->shadow.tenants;
-    const struct job *j = p->taker;
-    bool is_lower = goes_by_priority(p->s, j) && v->priority < j->priority;
-    uint64_t gpus[MODELS_MAX], own, other, own_used, other_used;
-    uint32_t own_at, other_at;
+    bool is_lower = goes_by_priority(p->s, p->taker) && v->priority < p->taker->priority;
+    uint64_t used, quota, v_used, v_quota;
 
-    own = tenant_quota(t, j->tenant_ix, model, &own_at);
-    other = tenant_quota(t, v->tenant_ix, model, &other_at);
-    if (own_at == other_at && (own_at != IX_NONE || j->tenant_ix == v->tenant_ix))
+    if (judge(t, p->taker, model, &used, &quota) == judge(t, v, model, &v_used, &v_quota))
         return is_lower;
-    other_used = t->v[other_at == IX_NONE ? v->tenant_ix : other_at].used[model];
-    if (other_used <= other)
+    if (v_used <= v_quota)
         return false;
-    if (is_inside(t, j, p->gpus))
-        return true;
-    job_gpus(v, v->models, gpus);
-    own_used = t->v[own_at == IX_NONE ? j->tenant_ix : own_at].used[model] + p->gpus[model];
-    other_used -= gpus[model];
-    return is_lower && own > 0 && (wide_t)own_used * other < (wide_t)other_used * own;
+    used += p->gpus[model];
+    return is_inside(t, p->taker, p->gpus) ||
+           (is_lower && (wide_t)used * v_quota < (wide_t)(v_used - gpus) * quota);
 }
 
 static bool is_legal(const struct plan *p, const struct job *v)
 {
     uint64_t gpus[MODELS_MAX];
 
-    if (p->need == 0) /* CPU alone: nothing to reclaim */
-        return v->tenant_ix == p->taker->tenant_ix && goes_by_priority(p->s, p->taker) &&
-               v->priority < p->taker->priority;
+    if (p->taker->demand->gpus == 0) /* CPU alone: there is no quota to reclaim */
+        return v->tenant_ix == p->taker->tenant_ix && v->priority < p->taker->priority;
     job_gpus(v, v->models, gpus);
     for (uint32_t m = 0; m < MODELS_MAX; m++)
-        if (gpus[m] && p->gpus[m] && may_take(p, v, m))
+        if (gpus[m] && p->gpus[m] && may_take(p, v, m, gpus[m]))
             return true;
     return false;
-}
-
-static bool is_candidate(const struct plan *p, const struct job *v)
-{
-    return v->state == JOB_RUNNING && v->demand->is_preemptible && !v->is_leaving &&
-           v->tenant_ix != IX_NONE && v->running_at + p->s->settings->min_runtime_us <= p->now &&
-           is_legal(p, v);
 }
 
 static uint32_t domain_of(const struct plan *p, const struct node *n)
@@ -161,26 +157,25 @@ static uint32_t domain_of(const struct plan *p, const struct node *n)
 
 static void add_parts(struct plan *p, struct job *v)
 {
+    const struct demand *d = p->taker->demand;
     uint64_t lost = (uint64_t)(p->now - v->running_at) * v->charged_gpus;
     size_t first = p->parts.n;
 
     for (uint32_t i = 0; i < v->n_members; i++) {
-        const struct member *m = &v->members[i];
-        const struct node *n = cluster_node(&p->s->cluster, m->node_ix);
-        uint32_t domain = n && job_member_holds(m) ? domain_of(p, n) : IX_NONE;
-        uint64_t gpus = (uint64_t)v->demand->roles[m->role].each.amount[RES_GPUS];
+        const struct node *n = cluster_node(&p->s->cluster, v->members[i].node_ix);
+        uint32_t domain = n && job_member_holds(&v->members[i]) ? domain_of(p, n) : IX_NONE;
+        struct part *part;
         size_t at = first;
 
-        if (domain == IX_NONE ||
-            (p->need && (v->models[m->role] == MODELS_MAX || !p->gpus[v->models[m->role]])))
+        if (domain == IX_NONE || (d->gpus && (n->model == MODELS_MAX || !p->gpus[n->model])))
             continue;
         while (at < p->parts.n && p->parts.v[at].domain != domain)
             at++;
         if (at == p->parts.n)
             *vec_push(&p->parts) = (struct part){v, domain, 0, lost};
-        p->parts.v[at].gain += gpus;
-        if (p->parts.v[at].gain > p->need)
-            p->parts.v[at].gain = p->need;
+        part = &p->parts.v[at];
+        part->gain += (uint64_t)v->demand->roles[v->members[i].role].each.amount[RES_GPUS];
+        part->gain = part->gain < d->gpus ? part->gain : d->gpus;
     }
 }
 
@@ -199,9 +194,7 @@ static int by_domain_and_cost(const void *a, const void *b)
         return x->job->priority < y->job->priority ? -1 : 1;
     if (x->gain != y->gain)
         return compare(y->gain, x->gain);
-    if (x->lost != y->lost)
-        return compare(x->lost, y->lost);
-    return compare(x->job->id.v, y->job->id.v);
+    return x->lost != y->lost ? compare(x->lost, y->lost) : compare(x->job->id.v, y->job->id.v);
 }
 
 static int by_cost(const struct cost *x, const struct cost *y)
@@ -221,50 +214,40 @@ static int by_bound(const void *a, const void *b)
 
 static void add_cost(struct cost *c, const struct part *v)
 {
-    if (c->gangs == 0 || v->job->priority > c->priority)
+    if (c->gangs++ == 0 || v->job->priority > c->priority)
         c->priority = v->job->priority;
-    c->gangs++;
     c->lost += v->lost;
 }
 
-/* GPUs of a domain that are free on the fork. */
-static uint64_t free_in(const struct plan *p, uint32_t domain)
-{
-    const struct demand *d = p->taker->demand;
-    const struct topology *t = &p->fork->topology;
-    struct free_histogram *const *h = t->all;
-    uint64_t sum = 0;
-
-    if (d->required != IX_NONE && d->required >= p->s->settings->hierarchies[d->hierarchy].n_levels)
-        return (uint64_t)node_free_gpus(cluster_node(p->fork, domain));
-    if (d->required != IX_NONE)
-        h = t->domains.v[domain]->by_model;
-    for (uint32_t m = 0; m < MODELS_MAX; m++)
-        sum += p->gpus[m] && h[m] ? h[m]->free_gpus : 0;
-    return sum;
-}
-
-/* The domains that have enough, the cheapest bound first. */
+/* The domains that have enough GPUs, free or from victims, the cheapest bound first. */
 static void list_choices(struct plan *p)
 {
+    uint64_t *have = xcalloc(p->fork->nodes.n + p->fork->topology.domains.n, sizeof(*have));
+
+    for (size_t i = 0; i < p->fork->nodes.n; i++) {
+        const struct node *n = p->fork->nodes.v[i];
+        uint32_t domain = n && n->is_counted && p->gpus[n->model] ? domain_of(p, n) : IX_NONE;
+
+        if (domain != IX_NONE)
+            have[domain] += (uint64_t)n->counted_free;
+    }
     qsort(p->parts.v, p->parts.n, sizeof(p->parts.v[0]), by_domain_and_cost);
     for (size_t i = 0; i < p->parts.n;) {
         uint32_t domain = p->parts.v[i].domain;
         struct choice c = {.from = i};
-        uint64_t have = free_in(p, domain);
 
         for (; i < p->parts.n && p->parts.v[i].domain == domain; i++) {
-            if (have >= p->need && c.bound.gangs)
-                continue;
-            add_cost(&c.bound, &p->parts.v[i]);
-            have += p->parts.v[i].gain;
+            if (c.bound.gangs == 0 || have[domain] < p->taker->demand->gpus)
+                add_cost(&c.bound, &p->parts.v[i]);
+            have[domain] += p->parts.v[i].gain;
         }
         c.to = i;
-        if (have >= p->need)
+        if (have[domain] >= p->taker->demand->gpus)
             *vec_push(&p->choices) = c;
     }
     if (p->choices.n)
         qsort(p->choices.v, p->choices.n, sizeof(p->choices.v[0]), by_bound);
+    free(have);
 }
 
 static void take(struct plan *p, const struct job *v)
@@ -291,48 +274,24 @@ static bool fits(struct plan *p)
     return true;
 }
 
-static bool fits_without(struct plan *p, size_t n)
+/* Take victims of a domain, each legal after those before it, until the taker fits. */
+static bool take_enough(struct plan *p, const struct choice *c)
 {
-    while (p->n_out < n)
-        take(p, p->out.v[p->n_out++]->job);
-    while (p->n_out > n)
-        give(p, p->out.v[--p->n_out]->job);
-    return fits(p);
-}
-
-/* Victims of a domain in order, each legal after those before it. */
-static void list_victims(struct plan *p, const struct choice *c)
-{
-    size_t n = p->s->settings->n_tenants * sizeof(*p->base);
+    size_t next = c->bound.gangs;
 
     p->out.n = p->n_out = 0;
     for (size_t i = c->from; i < c->to; i++) {
         if (!is_legal(p, p->parts.v[i].job))
             continue;
         *vec_push(&p->out) = &p->parts.v[i];
-        job_count_gpus(&p->shadow.tenants, p->parts.v[i].job, tenant_refund);
+        take(p, p->out.v[p->n_out++]->job);
+        if (p->n_out < next)
+            continue;
+        if (fits(p))
+            return true;
+        next = 2 * p->n_out;
     }
-    memcpy(p->shadow.tenants.v, p->base, n);
-}
-
-/* The shortest run of victims that lets the taker in. */
-static bool find_run(struct plan *p, const struct choice *c)
-{
-    size_t lo = 0, hi = p->out.n, mid = c->bound.gangs < hi ? c->bound.gangs : hi;
-    bool is_known = false; /* that hi is enough */
-
-    while (lo < hi || !is_known) {
-        if (fits_without(p, mid)) {
-            hi = mid;
-            is_known = true;
-        } else if (mid >= hi) {
-            return false;
-        } else {
-            lo = mid + 1;
-        }
-        mid = is_known ? lo + (hi - lo) / 2 : hi;
-    }
-    return fits_without(p, hi);
+    return p->n_out && fits(p);
 }
 
 static bool is_overfull(const struct plan *p, const struct job *v)
@@ -350,47 +309,43 @@ static bool is_overfull(const struct plan *p, const struct job *v)
 static void put(struct plan *p, void (*what)(struct cluster *, uint32_t, const struct resources *))
 {
     const struct ev_placed *e = &p->found.u.placed;
+    const struct demand *d = p->taker->demand;
     uint32_t at = 0;
 
-    for (uint32_t r = 0; r < p->taker->demand->n_roles; r++) {
+    for (uint32_t r = 0; r < d->n_roles; r++) {
         struct resources asks;
 
-        role_asks(&p->taker->demand->roles[r], e->fixed_cpu_milli[r], e->fixed_memory_bytes[r],
-                  &asks);
-        for (uint32_t i = 0; i < p->taker->demand->roles[r].replicas; i++)
+        role_asks(&d->roles[r], e->fixed_cpu_milli[r], e->fixed_memory_bytes[r], &asks);
+        for (uint32_t i = 0; i < d->roles[r].replicas; i++)
             what(p->fork, e->members[at++].node_ix, &asks);
     }
 }
 
-/* Give back all that are not in the way; then all but for whom another placement is found. */
-static void prune(struct plan *p)
+/* Give back whom the placement leaves room for, or any other placement. */
+static void give_back(struct plan *p, bool is_placed)
 {
-    size_t n = p->n_out, kept = 0;
+    size_t kept = 0;
 
-    put(p, cluster_hold);
-    for (size_t i = n; i-- > 0;) {
-        struct part *v = p->out.v[i];
+    for (size_t i = p->n_out; i-- > 0;) {
+        const struct job *v = p->out.v[i]->job;
 
-        give(p, v->job);
-        if (!is_overfull(p, v->job) && cycle_admits(&p->shadow, p->taker, p->found.u.placed.models))
+        give(p, v);
+        if (is_placed
+                ? !is_overfull(p, v) && cycle_admits(&p->shadow, p->taker, p->found.u.placed.models)
+                : fits(p))
             p->out.v[i] = NULL;
         else
-            take(p, v->job);
+            take(p, v);
     }
-    put(p, cluster_release);
-    for (size_t i = n; i-- > 0;) {
-        if (!p->out.v[i])
-            continue;
-        give(p, p->out.v[i]->job);
-        if (fits(p))
-            p->out.v[i] = NULL;
-        else
-            take(p, p->out.v[i]->job);
-    }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < p->n_out; i++)
         if (p->out.v[i])
             p->out.v[kept++] = p->out.v[i];
     p->n_out = kept;
+}
+
+static void reset_tenants(struct plan *p)
+{
+    memcpy(p->shadow.tenants.v, p->base, p->base_size);
 }
 
 /* Once more on the final set, with the models that the placement has. */
@@ -398,7 +353,7 @@ static bool is_set_legal(struct plan *p)
 {
     bool is_fine = p->n_out > 0;
 
-    memcpy(p->shadow.tenants.v, p->base, p->s->settings->n_tenants * sizeof(*p->base));
+    reset_tenants(p);
     job_gpus(p->taker, p->found.u.placed.models, p->gpus);
     for (size_t i = 0; i < p->n_out; i++) {
         is_fine = is_fine && is_legal(p, p->out.v[i]->job);
@@ -413,6 +368,7 @@ static void keep(struct plan *p, const struct cost *cost)
 
     event_fini(&p->best);
     p->best = (struct event){.kind = EV_GANG_CLAIMED, .at = p->now};
+    p->best_cost = *cost;
     e->placed = p->found.u.placed;
     p->found = (struct event){0};
     e->victims = xcalloc(p->n_out, sizeof(*e->victims));
@@ -420,10 +376,8 @@ static void keep(struct plan *p, const struct cost *cost)
         const struct job *v = p->out.v[i]->job;
 
         e->victims[e->n_victims++] = (struct victim){v->id, v->attempt};
-        if (p->now + v->grace_us > e->until)
-            e->until = p->now + v->grace_us;
+        e->until = e->until < p->now + v->grace_us ? p->now + v->grace_us : e->until;
     }
-    p->best_cost = *cost;
 }
 
 static void try_choice(struct plan *p, const struct choice *c)
@@ -432,72 +386,84 @@ static void try_choice(struct plan *p, const struct choice *c)
     struct cost cost = {0};
 
     memcpy(gpus, p->gpus, sizeof(gpus));
-    list_victims(p, c);
-    if (find_run(p, c)) {
-        prune(p);
+    if (take_enough(p, c)) {
+        put(p, cluster_hold);
+        give_back(p, true);
+        put(p, cluster_release);
+        give_back(p, false);
         for (size_t i = 0; i < p->n_out; i++)
             add_cost(&cost, p->out.v[i]);
         if (is_set_legal(p) && (!p->best.kind || by_cost(&cost, &p->best_cost) < 0))
             keep(p, &cost);
     }
-    for (size_t i = 0; i < p->n_out; i++)
-        future_hold(p->fork, p->out.v[i]->job);
-    memcpy(p->shadow.tenants.v, p->base, p->s->settings->n_tenants * sizeof(*p->base));
+    while (p->n_out > 0)
+        future_hold(p->fork, p->out.v[--p->n_out]->job);
+    reset_tenants(p);
     memcpy(p->gpus, gpus, sizeof(gpus));
 }
 
-/* The cluster and the tenants once all that leaves anyway has left. */
+/* The tenants once all victims of claims are gone. */
 static void begin(struct plan *p)
 {
     struct state *s = p->s;
     uint32_t n = s->settings->n_tenants;
 
-    p->fork = cluster_fork(&s->cluster);
+    guess_gpus(s, p->taker, p->gpus);
+    p->base_size = n * sizeof(*p->base);
+    p->base = xcalloc(n, sizeof(*p->base));
+    p->shadow = *s;
+    p->shadow.tenants.v = xcalloc(n, sizeof(*p->base));
+    memcpy(p->shadow.tenants.v, s->tenants.v, p->base_size);
+    for (uint32_t t = 0; t < n; t++) {
+        struct tenant *tenant = &p->shadow.tenants.v[t];
+
+        for (uint32_t m = 0; m < MODELS_MAX; m++)
+            tenant->used[m] += (uint64_t)tenant->coming[m];
+        memset(tenant->coming, 0, sizeof(tenant->coming));
+    }
+    for (size_t i = 0; i < s->active.n; i++) {
+        struct job *v = s->active.v[i];
+
+        if (v->state == JOB_RUNNING && v->demand->is_preemptible && !v->is_leaving &&
+            v->tenant_ix != IX_NONE && v->running_at + s->settings->min_runtime_us <= p->now &&
+            is_legal(p, v))
+            add_parts(p, v);
+    }
+}
+
+/* Cluster and tenants once all that leaves anyway has left. */
+static void fork_future(struct plan *p)
+{
+    struct state *s = p->s;
+
+    if (s->plan_fork)
+        cluster_fork_copy(s->plan_fork, &s->cluster);
+    else
+        s->plan_fork = cluster_fork(&s->cluster);
+    p->fork = s->plan_fork;
     p->closed = xcalloc(s->cluster.nodes.n / 64 + 1, sizeof(*p->closed));
     backfill_close(s, p->taker, p->closed);
     for (size_t i = 0; i < s->active.n; i++) {
         const struct job *v = s->active.v[i];
 
-        if (!v->is_leaving && v->state != JOB_STOPPING && v->state != JOB_PREEMPTING)
-            continue;
-        future_release(p->fork, v);
-        if (!v->is_leaving && v->charged_gpus)
-            job_count_gpus(&p->shadow.tenants, v, tenant_refund);
+        if (v->is_leaving)
+            future_release(p->fork, v);
+        else if ((v->state == JOB_STOPPING || v->state == JOB_PREEMPTING) && v->charged_gpus)
+            take(p, v);
     }
-    memcpy(p->base, p->shadow.tenants.v, n * sizeof(*p->base));
-}
-
-static void copy_tenants(struct plan *p)
-{
-    uint32_t n = p->s->settings->n_tenants;
-
-    p->shadow = *p->s;
-    p->shadow.tenants.v = xcalloc(n, sizeof(*p->base));
-    p->base = xcalloc(n, sizeof(*p->base));
-    memcpy(p->shadow.tenants.v, p->s->tenants.v, n * sizeof(*p->base));
-    for (uint32_t t = 0; t < n; t++) {
-        for (uint32_t m = 0; m < MODELS_MAX; m++)
-            p->shadow.tenants.v[t].used[m] += (uint64_t)p->shadow.tenants.v[t].coming[m];
-        memset(p->shadow.tenants.v[t].coming, 0, sizeof(p->base->coming));
-    }
+    memcpy(p->base, p->shadow.tenants.v, p->base_size);
 }
 
 bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
 {
-    struct plan p = {.s = s, .taker = j, .now = now, .need = j->demand->gpus};
+    struct plan p = {.s = s, .taker = j, .now = now};
     struct bucket was = *j->bucket; /* its verdict stays the one without victims */
-    uint8_t models[JOB_ROLES_MAX];
 
     if (!preempt_may(s, j))
         return false;
-    guess_models(s, j, models);
-    job_gpus(j, models, p.gpus);
-    copy_tenants(&p);
-    for (size_t i = 0; i < s->active.n; i++)
-        if (is_candidate(&p, s->active.v[i]))
-            add_parts(&p, s->active.v[i]);
+    begin(&p);
     if (p.parts.n) {
-        begin(&p);
+        fork_future(&p);
         list_choices(&p);
         if (fits(&p))
             p.choices.n = 0; /* what ends anyway is enough */
@@ -506,7 +472,6 @@ bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
                 try_choice(&p, &p.choices.v[i]);
     }
     event_fini(&p.found);
-    cluster_fork_free(p.fork);
     free(p.closed);
     free(p.base);
     free(p.shadow.tenants.v);
@@ -515,15 +480,15 @@ bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
     vec_fini(&p.out);
     *j->bucket = was;
     *ev = p.best;
-    return p.best.kind != EV_NONE;
+    return ev->kind != EV_NONE;
 }
 
 void preempt_matures(struct state *s, const struct job *j)
 {
     usec_t at = j->running_at + s->settings->min_runtime_us;
 
-    if (j->state == JOB_RUNNING || j->running_at)
-        s->mature_at = s->mature_at && s->mature_at < at ? s->mature_at : at;
+    if (j->running_at && (!s->mature_at || at < s->mature_at))
+        s->mature_at = at;
 }
 
 void preempt_tick(struct state *s, usec_t now)

@@ -98,6 +98,7 @@ void state_destroy(struct state *s)
     vec_fini(&s->queues);
     vec_fini(&s->active);
     vec_fini(&s->claims);
+    cluster_fork_free(s->plan_fork);
     vec_fini(&s->timers);
     for (size_t i = 0; i < s->refused_hosts.n; i++)
         free(s->refused_hosts.v[i]);

@@ -135,6 +135,7 @@ struct state {
     struct positions *positions;
     struct backfill *backfill;   /* reservations */
     struct estimates *estimates; /* predicted starts, as last asked for */
+    struct cluster *plan_fork;   /* memory for plans; NULL before the first */
     usec_t mature_at;            /* when a running gang may be a victim; 0: none will */
     uint64_t mature_gen;         /* moves when some have become so */
     bool is_quiet;               /* the last cycle found nothing and nothing has changed since */
