@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* change_jobs.c - one call a job; lines at once, documents at the end. */
+/* change_jobs.c - one call a job; lines at once, documents at the end.
+ *
+ * What is not named one by one is counted and asked about first, unless -y says so.
+ */
 #include "change_jobs.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "print_job.h"
@@ -78,5 +83,124 @@ int change_jobs(const struct job_change *x, struct queued_client *c, const char 
     if (x->format == FORMAT_JSON || x->format == FORMAT_YAML)
         print_documents(&done, x->format);
     vec_fini(&done);
+    return rc;
+}
+
+struct selection {
+    const struct job_command *command;
+    bool all, yes;
+    const char *tenant;
+    struct cli_texts labels;
+    struct arena arena;
+    VEC(const char *) names;
+};
+
+/* "a,b" as a list of its words. */
+static const char **split(struct arena *a, const char *words, size_t *ret_n)
+{
+    char *rest = arena_strdup(a, words);
+    const char **v = arena_alloc(a, (strlen(words) + 1) * sizeof(*v));
+
+    *ret_n = 0;
+    for (char *one = strtok_r(rest, ",", &rest); one; one = strtok_r(NULL, ",", &rest))
+        v[(*ret_n)++] = one;
+    return v;
+}
+
+static int select_jobs(struct selection *x, struct queued_client *c)
+{
+    struct queued_query query = {0};
+    struct queued_cursor *cursor = NULL;
+    struct queued_pair *labels;
+    struct queued_error e;
+
+    if (cli_pairs(&x->labels, &labels, &query.filter.n_labels, &x->arena))
+        return EXIT_USAGE;
+    query.filter.labels = labels;
+    query.filter.states = split(&x->arena, x->command->states, &query.filter.n_states);
+    query.filter.tenant = x->tenant;
+    query.filter.all = x->tenant != NULL;
+    do {
+        struct queued_jobs *page = NULL;
+
+        if (queued_list(c, &query, &cursor, &page, &e))
+            return cli_error(&e);
+        for (size_t i = 0; i < page->n; i++)
+            if (page->v[i].id)
+                *vec_push(&x->names) = arena_strdup(&x->arena, page->v[i].id);
+        queued_jobs_free(page);
+    } while (cursor);
+    return 0;
+}
+
+/* Several jobs that nobody named: ask. 0: go on. */
+static int confirm(const struct selection *x)
+{
+    char answer[8] = "";
+
+    if (x->yes)
+        return 0;
+    if (isatty(STDIN_FILENO) != 1)
+        return cli_usage("%s: this would %s %zu jobs; say -y to do it", x->command->name,
+                         x->command->name, x->names.n);
+    (void)fprintf(stderr, "%s %zu jobs? [y/N] ", x->command->name, x->names.n);
+    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y')) {
+        cli_note("nothing was changed");
+        return EXIT_FAILED;
+    }
+    return 0;
+}
+
+static int change_selected(struct selection *x)
+{
+    struct queued_client *c = NULL;
+    bool is_bulk = x->names.n == 0;
+    int rc = cli_connect(&c, cli_timeout_ms());
+
+    if (rc == 0 && is_bulk)
+        rc = select_jobs(x, c);
+    if (rc == 0 && x->names.n == 0)
+        cli_note("no job matches");
+    else if (rc == 0 && is_bulk)
+        rc = confirm(x);
+    if (rc == 0)
+        rc = change_jobs(x->command->change, c, x->names.v, x->names.n);
+    queued_close(c);
+    return rc;
+}
+
+static int check_selection(struct selection *x, int argc, char **argv, int first)
+{
+    const char *name = x->command->name;
+    bool has_selector = x->labels.n || x->all;
+
+    for (int i = first; i < argc; i++)
+        *vec_push(&x->names) = argv[i];
+    if (x->names.n && has_selector)
+        return cli_usage("%s: name jobs, or select them with -l or --all, not both", name);
+    if (!x->names.n && !has_selector)
+        return cli_usage("%s: name the jobs, or select them with -l or --all", name);
+    if (x->all && !x->tenant)
+        return cli_usage("%s: --all needs --tenant", name);
+    return change_format(x->command->change) ? EXIT_USAGE : 0;
+}
+
+int change_command(const struct job_command *command, int argc, char **argv)
+{
+    struct selection x = {.command = command};
+    const struct cli_option options[] = {
+        {"selector", 'l', OPTION_REPEATED, &x.labels},
+        {"all", 0, OPTION_FLAG, &x.all},
+        {"tenant", 0, OPTION_TEXT, &x.tenant},
+        {"reason", 0, OPTION_TEXT, &command->change->reason},
+        {"yes", 'y', OPTION_FLAG, &x.yes},
+    };
+    int first, rc = cli_parse(&(struct cli_options){command->name, options, ARRAY_LEN(options)},
+                              argc, argv, &first);
+
+    rc = rc ? rc - 1 : check_selection(&x, argc, argv, first) ? EXIT_USAGE : change_selected(&x);
+    vec_fini(&x.names);
+    cli_texts_fini(&x.labels);
+    arena_fini(&x.arena);
     return rc;
 }

@@ -16,6 +16,16 @@ struct job_change {
     void (*print)(const struct queued_changed *job); /* its line in a table */
 };
 
+/* A command that does one thing to jobs: named ones, or those that --all or -l select among the
+ * states in which it can be done. */
+struct job_command {
+    const char *name;
+    const char *states; /* "Binding,Running" */
+    struct job_change *change;
+};
+
+/* Options, selection, question and the change; the exit code. */
+int change_command(const struct job_command *x, int argc, char **argv);
 /* Read -o into x->format. -1: a format that is not for this, told already. */
 int change_format(struct job_change *x);
 /* All of them, also after one was refused. Returns the exit code: that of the first trouble. */

@@ -32,6 +32,7 @@ const struct cli_command cli_commands[] = {
     {"wait", "block until jobs are finished, running or scheduled", HELP_WAIT, cmd_wait},
     {"watch", "stream of events", HELP_WATCH, cmd_watch},
     {"nodes", "nodes and their GPUs", HELP_NODES, cmd_nodes},
+    {"free", "the largest gangs that free GPUs allow", HELP_FREE, cmd_free},
     {"drain", "place nothing new on nodes", HELP_DRAIN, cmd_drain},
     {"undrain", "give drained nodes back", HELP_UNDRAIN, cmd_undrain},
     {"topology", "free GPUs by level of the network", HELP_TOPOLOGY, cmd_topology},

@@ -29,7 +29,15 @@ enum cli_exit {
     EXIT_INTERRUPTED = 130,
 };
 
-enum cli_format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML, FORMAT_NAME, FORMAT_JSONL };
+enum cli_format {
+    FORMAT_TABLE,
+    FORMAT_WIDE,
+    FORMAT_JSON,
+    FORMAT_YAML,
+    FORMAT_NAME,
+    FORMAT_JSONL,
+    FORMAT_CSV,
+};
 
 struct cli_command {
     const char *name;
@@ -130,6 +138,7 @@ int cmd_wait(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
 int cmd_topology(int argc, char **argv);
+int cmd_free(int argc, char **argv);
 int cmd_drain(int argc, char **argv);
 int cmd_undrain(int argc, char **argv);
 int cmd_quota(int argc, char **argv);

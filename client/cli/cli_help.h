@@ -55,8 +55,9 @@
     "  --limit N            at most N jobs\n"                                                      \
     "  --continue TOKEN     go on after a list with --limit\n"                                     \
     "  -q, --quiet          print nothing; exit 1 when no job matches\n"                           \
+    "  --columns C,...      only these columns of the wide form, like job,state,gpus\n"            \
     "  --no-headers         without the line of titles\n"                                          \
-    "  -o FORMAT            table, wide, json, yaml, name\n"
+    "  -o FORMAT            table, wide, json, yaml, name, csv\n"
 
 #define HELP_DESCRIBE                                                                              \
     "  queuectl describe resnet-ddp-7f3k\n"                                                        \
@@ -85,12 +86,18 @@
 #define HELP_HOLD                                                                                  \
     "  queuectl hold resnet-ddp-7f3k --reason \"fix data path\"\n\n"                               \
     "queuectl hold JOB...   keep waiting jobs from starting; their age is kept\n\n"                \
+    "  -l KEY=VALUE,...     my jobs with these labels\n"                                           \
+    "  --all --tenant T     all jobs of a tenant that you may change\n"                            \
+    "  -y, --yes            do not ask\n"                                                          \
     "  --reason TEXT        shown as the reason why they wait\n"                                   \
     "  -o FORMAT            table, name, json, yaml\n"
 
 #define HELP_RELEASE                                                                               \
     "  queuectl release resnet-ddp-7f3k\n\n"                                                       \
     "queuectl release JOB...   let held jobs wait for nodes again, with the age they have\n\n"     \
+    "  -l KEY=VALUE,...     my jobs with these labels\n"                                           \
+    "  --all --tenant T     all jobs of a tenant that you may change\n"                            \
+    "  -y, --yes            do not ask\n"                                                          \
     "  --reason TEXT        kept with the event\n"                                                 \
     "  -o FORMAT            table, name, json, yaml\n"
 
@@ -98,6 +105,9 @@
     "  queuectl requeue resnet-ddp-7f3k --reason \"node gpu-017 looks slow\"\n\n"                  \
     "queuectl requeue JOB...   stop their pods and let them wait again, with the age they "        \
     "have\n\n"                                                                                     \
+    "  -l KEY=VALUE,...     my jobs with these labels\n"                                           \
+    "  --all --tenant T     all jobs of a tenant that you may change\n"                            \
+    "  -y, --yes            do not ask\n"                                                          \
     "  --reason TEXT        kept with the attempt that ends\n"                                     \
     "  -o FORMAT            table, name, json, yaml\n"
 
@@ -106,6 +116,9 @@
     "queuectl preempt JOB...   tell running jobs to save, stop them after their "                  \
     "checkpoint.grace, "                                                                           \
     "and let\nthem wait again, with the age they have\n\n"                                         \
+    "  -l KEY=VALUE,...     my jobs with these labels\n"                                           \
+    "  --all --tenant T     all jobs of a tenant that you may change\n"                            \
+    "  -y, --yes            do not ask\n"                                                          \
     "  --reason TEXT        kept with the attempt that ends\n"                                     \
     "  -o FORMAT            table, name, json, yaml\n"
 
@@ -155,7 +168,17 @@
     "queuectl nodes   nodes, their GPUs and who uses them\n\n"                                     \
     "  --unhealthy          only nodes that cannot be used\n"                                      \
     "  --no-headers         without the line of titles\n"                                          \
-    "  -o FORMAT            table, wide, json, yaml, name\n"
+    "  -o FORMAT            table, wide, json, yaml, name, csv\n"
+
+#define HELP_FREE                                                                                  \
+    "  queuectl free\n"                                                                            \
+    "  queuectl free --by rack -o json\n\n"                                                        \
+    "queuectl free   by level and model: free GPUs, and the most pods of 1, 2, 4 and 8 GPUs that " \
+    "one\n"                                                                                        \
+    "domain of the level has room for. Quotas, taints and reservations are not looked at\n\n"      \
+    "  --by LEVEL           only this level; cluster and host are levels, too\n"                   \
+    "  --no-headers         without the line of titles\n"                                          \
+    "  -o FORMAT            table, json, yaml, csv\n"
 
 #define HELP_DRAIN                                                                                 \
     "  queuectl drain gpu-017 --reason \"disk swap\"\n"                                            \

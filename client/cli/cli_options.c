@@ -158,6 +158,7 @@ int cli_format(unsigned allowed, enum cli_format *ret)
     static const char *const names[] = {
         [FORMAT_TABLE] = "table", [FORMAT_WIDE] = "wide", [FORMAT_JSON] = "json",
         [FORMAT_YAML] = "yaml",   [FORMAT_NAME] = "name", [FORMAT_JSONL] = "jsonl",
+        [FORMAT_CSV] = "csv",
     };
     const char *wish = common.output ? common.output : getenv("QUEUED_OUTPUT");
     struct str known = {0};

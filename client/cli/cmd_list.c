@@ -18,7 +18,7 @@ enum { PAGE_MAX = 500, LINE_MAX_WIDTH = 100 };
 
 struct list {
     bool all, quiet, no_headers;
-    const char *tenant, *user, *states, *sort, *limit_text, *token;
+    const char *tenant, *user, *states, *sort, *limit_text, *token, *columns;
     struct cli_texts labels;
     enum cli_format format;
     uint64_t limit; /* 0: none */
@@ -168,32 +168,40 @@ static void print_document(struct list *l)
     cli_print(d, l->format);
 }
 
-static void print_rows(struct list *l)
+static int print_rows(struct list *l)
 {
-    bool is_wide = l->format == FORMAT_WIDE;
+    bool is_wide = l->format != FORMAT_TABLE || l->columns;
     struct table *t = job_table(is_wide);
     int64_t now = cli_now_us();
+    int rc = EXIT_OK;
 
     for (size_t i = 0; i < l->jobs.n; i++)
         job_table_add(t, l->jobs.v[i], is_wide, now);
-    table_print(t, is_wide ? 0 : LINE_MAX_WIDTH, !l->no_headers);
+    if (l->columns && table_choose(t, "list", l->columns))
+        rc = EXIT_USAGE;
+    else if (l->format == FORMAT_CSV)
+        table_print_csv(t, !l->no_headers);
+    else
+        table_print(t, is_wide ? 0 : LINE_MAX_WIDTH, !l->no_headers);
     table_destroy(t);
-    if (l->cursor)
+    if (l->cursor && rc == EXIT_OK)
         cli_note("there are more; raise --limit");
+    return rc;
 }
 
-static void print(struct list *l)
+static int print(struct list *l)
 {
     if (l->format == FORMAT_JSON || l->format == FORMAT_YAML) {
         print_document(l);
-    } else if (l->jobs.n == 0) {
+    } else if (l->jobs.n == 0 && l->format != FORMAT_CSV) {
         cli_note(l->query.filter.all ? "no job matches" : "no job of yours matches; -A shows all");
     } else if (l->format == FORMAT_NAME) {
         for (size_t i = 0; i < l->jobs.n; i++)
             (void)printf("job/%s\n", l->jobs.v[i]->name ? l->jobs.v[i]->name : "");
     } else {
-        print_rows(l);
+        return print_rows(l);
     }
+    return EXIT_OK;
 }
 
 static int run(struct list *l)
@@ -215,8 +223,7 @@ static int run(struct list *l)
         return l->jobs.n ? EXIT_OK : EXIT_FAILED;
     if (l->sort && l->jobs.n)
         qsort_r(l->jobs.v, l->jobs.n, sizeof(struct queued_job *), compare_jobs, &order);
-    print(l);
-    return EXIT_OK;
+    return print(l);
 }
 
 int cmd_list(int argc, char **argv)
@@ -233,6 +240,7 @@ int cmd_list(int argc, char **argv)
         {"continue", 0, OPTION_TEXT, &l.token},
         {"quiet", 'q', OPTION_FLAG, &l.quiet},
         {"no-headers", 0, OPTION_FLAG, &l.no_headers},
+        {"columns", 0, OPTION_TEXT, &l.columns},
     };
     int first, rc = cli_parse(&(struct cli_options){"list", options, ARRAY_LEN(options)}, argc,
                               argv, &first);
@@ -242,7 +250,7 @@ int cmd_list(int argc, char **argv)
     else if (first < argc)
         rc = cli_usage("list: unexpected \"%s\"; queuectl describe JOB shows one job", argv[first]);
     else if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_WIDE | 1u << FORMAT_JSON |
-                            1u << FORMAT_YAML | 1u << FORMAT_NAME,
+                            1u << FORMAT_YAML | 1u << FORMAT_NAME | 1u << FORMAT_CSV,
                         &l.format))
         rc = EXIT_USAGE;
     else

@@ -58,7 +58,8 @@ static void add_node(struct table *t, const struct queued_node *n, bool is_wide)
     arena_fini(&a);
 }
 
-static void print_nodes(const struct queued_node *const *v, size_t n, bool is_wide, bool has_header)
+static void print_nodes(const struct queued_node *const *v, size_t n, enum cli_format format,
+                        bool has_header)
 {
     static const struct table_column columns[] = {
         {"NODE", TABLE_CUT_MIDDLE, 16}, {"MODEL", TABLE_WHOLE, 0},     {"USED", TABLE_WHOLE, 0},
@@ -71,12 +72,16 @@ static void print_nodes(const struct queued_node *const *v, size_t n, bool is_wi
         {"PODS", TABLE_WHOLE, 0},  {"TAINTS", TABLE_WHOLE, 0}, {"DOMAINS", TABLE_WHOLE, 0},
         {"STATE", TABLE_WHOLE, 0}, {"JOBS", TABLE_WHOLE, 0},
     };
+    bool is_wide = format != FORMAT_TABLE;
     struct table *t = is_wide ? table_create(wide_columns, ARRAY_LEN(wide_columns))
                               : table_create(columns, ARRAY_LEN(columns));
 
     for (size_t i = 0; i < n; i++)
         add_node(t, v[i], is_wide);
-    table_print(t, is_wide ? 0 : LINE_MAX_WIDTH, has_header);
+    if (format == FORMAT_CSV)
+        table_print_csv(t, has_header);
+    else
+        table_print(t, is_wide ? 0 : LINE_MAX_WIDTH, has_header);
     table_destroy(t);
 }
 
@@ -141,13 +146,13 @@ static void show_nodes(const struct nodes *x, const struct queued_nodes *nodes)
         for (size_t i = 0; i < n; i++)
             document_add(&a, items, node_document(&a, v[i]));
         cli_print(d, x->format);
-    } else if (n == 0) {
+    } else if (n == 0 && x->format != FORMAT_CSV) {
         cli_note(x->unhealthy ? "every node is usable" : "the cluster has no nodes");
     } else if (x->format == FORMAT_NAME) {
         for (size_t i = 0; i < n; i++)
             (void)printf("node/%s\n", v[i]->name);
     } else {
-        print_nodes(v, n, x->format == FORMAT_WIDE, !x->no_headers);
+        print_nodes(v, n, x->format, !x->no_headers);
     }
     arena_fini(&a);
 }
@@ -168,7 +173,7 @@ int cmd_nodes(int argc, char **argv)
     if (first < argc)
         return cli_usage("nodes: unexpected \"%s\"", argv[first]);
     if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_WIDE | 1u << FORMAT_JSON | 1u << FORMAT_YAML |
-                       1u << FORMAT_NAME,
+                       1u << FORMAT_NAME | 1u << FORMAT_CSV,
                    &x.format))
         return EXIT_USAGE;
     rc = cli_connect(&c, cli_timeout_ms());

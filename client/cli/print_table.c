@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli.h"
 #include "util/mem.h"
+#include "util/str.h"
 #include "util/vec.h"
 
 struct table {
@@ -135,4 +137,78 @@ void table_print(struct table *t, size_t width, bool has_header)
     (void)fputs(is_bold ? "\033[0m" : "", stdout);
     for (size_t i = 0; i < t->cells.n; i++)
         print_cell(t, i % n, t->cells.v[i]);
+}
+
+static size_t column_of(const struct table *t, const char *name)
+{
+    size_t i = 0;
+
+    while (i < t->n && strcasecmp(t->columns[i].title, name) != 0)
+        i++;
+    return i;
+}
+
+static int fail_column(const struct table *t, const char *command, const char *name)
+{
+    struct str known = {0};
+
+    for (size_t i = 0; i < t->n; i++)
+        str_addf(&known, "%s%s", i ? ", " : "", t->columns[i].title);
+    (void)cli_usage("%s: --columns: there is no column \"%s\"; there are %s", command, name,
+                    str_text(&known));
+    str_fini(&known);
+    return -1;
+}
+
+int table_choose(struct table *t, const char *command, const char *names)
+{
+    size_t room = strlen(names) + 1, n = 0, rows = t->cells.n / t->n;
+    size_t *from = arena_alloc(&t->arena, room * sizeof(*from));
+    struct table_column *columns = arena_alloc(&t->arena, room * sizeof(*columns));
+    const char **cells;
+    char *rest = arena_strdup(&t->arena, names);
+
+    for (char *one = strtok_r(rest, ", ", &rest); one; one = strtok_r(NULL, ", ", &rest)) {
+        from[n] = column_of(t, one);
+        if (from[n] == t->n)
+            return fail_column(t, command, one);
+        columns[n] = t->columns[from[n]];
+        n++;
+    }
+    if (n == 0)
+        return fail_column(t, command, names);
+    cells = arena_alloc(&t->arena, (t->cells.n + 1) * sizeof(*cells));
+    for (size_t i = 0; i < t->cells.n; i++)
+        cells[i] = t->cells.v[i];
+    vec_fini(&t->cells);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < n; i++)
+            *vec_push(&t->cells) = cells[r * t->n + from[i]];
+    free(t->width);
+    t->width = xcalloc(n, sizeof(*t->width));
+    t->columns = columns;
+    t->n = n;
+    return 0;
+}
+
+static void print_value(const char *text, bool is_last)
+{
+    bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
+
+    (void)fputs(is_quoted ? "\"" : "", stdout);
+    for (const char *p = text; *p; p++) {
+        if (*p == '"')
+            (void)putchar('"');
+        (void)putchar(*p);
+    }
+    (void)fputs(is_quoted ? "\"" : "", stdout);
+    (void)putchar(is_last ? '\n' : ',');
+}
+
+void table_print_csv(const struct table *t, bool has_header)
+{
+    for (size_t i = 0; has_header && i < t->n; i++)
+        print_value(t->columns[i].title, i + 1 == t->n);
+    for (size_t i = 0; i < t->cells.n; i++)
+        print_value(strcmp(t->cells.v[i], "-") == 0 ? "" : t->cells.v[i], (i + 1) % t->n == 0);
 }

@@ -30,6 +30,11 @@ void table_destroy(struct table *t);
 /* The next cell, row by row; the text is copied. NULL is "-". */
 void table_add(struct table *t, const char *text);
 void table_addf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Keep only these columns, "job,STATE", in this order. -1 after a message: there is none of a name.
+ */
+int table_choose(struct table *t, const char *command, const char *names);
+/* To stdout as comma-separated values (RFC 4180), whole; what is not known is empty. */
+void table_print_csv(const struct table *t, bool has_header);
 /* To stdout. width 0: no limit. */
 void table_print(struct table *t, size_t width, bool has_header);
 

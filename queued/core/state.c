@@ -132,6 +132,17 @@ static void set_cluster(struct state *s, bool is_up, const char *why)
     (void)str_copy(s->cluster_trouble, sizeof(s->cluster_trouble), is_up || !why ? "" : why);
 }
 
+/* Another host is looked for when the facts of the turn are in. */
+static void pod_refused(struct state *s, struct event *ev, struct effects *fx)
+{
+    if (ev->kind == EV_HOST_WANTED || ev->u.answer->refusal != REFUSAL_HOST) {
+        facts_pod_refused(s, ev->u.answer, fx);
+        return;
+    }
+    *vec_push(&s->refused_hosts) = ev->u.answer;
+    ev->u.answer = NULL;
+}
+
 void state_apply(struct state *s, struct event *ev, struct effects *fx)
 {
     s->now = ev->at;
@@ -176,15 +187,8 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         facts_pod_bound(s, ev->u.answer, fx);
         break;
     case EV_POD_REFUSED:
-        if (ev->u.answer->refusal == REFUSAL_HOST) {
-            *vec_push(&s->refused_hosts) = ev->u.answer;
-            ev->u.answer = NULL;
-        } else {
-            facts_pod_refused(s, ev->u.answer, fx);
-        }
-        break;
     case EV_HOST_WANTED:
-        facts_pod_refused(s, ev->u.answer, fx);
+        pod_refused(s, ev, fx);
         break;
     case EV_SERVICE_GONE:
         facts_service_gone(s, ev->u.service_job, fx);

@@ -212,12 +212,29 @@ static void find_prefix(struct rpc_call *c, struct search *s)
     }
 }
 
+/* "@last": the newest job of the caller. */
+static void find_last(struct rpc_call *c, struct search *s)
+{
+    size_t i = c->state->by_id.n;
+
+    while (i-- > 0 && s->n == 0) {
+        const struct job *j = c->state->by_id.v[i];
+
+        if (j->uid == c->who->caller.uid && rpc_auth_sees(c->who, j->tenant))
+            note_match(s, j);
+    }
+    c->work += (c->state->by_id.n - (i + 1)) / 16;
+}
+
 int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, struct err *err)
 {
     struct search s = {.what = what, .len = strlen(what)};
 
-    find_exact(c, &s);
-    if (s.n == 0)
+    if (strcmp(what, "@last") == 0)
+        find_last(c, &s);
+    else
+        find_exact(c, &s);
+    if (s.n == 0 && *what != '@')
         find_prefix(c, &s);
     if (s.n > 1)
         return err_set(err, ERR_INVALID, "%s names %u jobs (%s%s): write more of it, or the id",

@@ -4,6 +4,7 @@
 $B is the build directory. One daemon serves all tests; each test submits jobs of its own.
 """
 
+import csv
 import json
 import os
 import re
@@ -339,6 +340,52 @@ class Cli(unittest.TestCase):
             self.assertEqual(self.run_cli("list", "-l", "test=lists", "-q")[:2], (0, ""))
         finally:
             self.good("cancel", job)
+
+    def test_free_says_what_the_largest_gang_is(self):
+        nodes = json.loads(self.good("nodes", "-o", "json"))["items"]
+        free = json.loads(self.good("free", "-o", "json"))
+        self.assertEqual(free["kind"], "FreeList")
+        by_level = {i["level"]: i for i in free["items"]}
+        self.assertEqual(list(by_level), ["cluster", "block", "rack", "host"])
+        whole = sum(n["gpus"]["free"] == 8 for n in nodes)
+        self.assertEqual(by_level["cluster"]["largestGang"]["8"], whole)
+        self.assertEqual(by_level["cluster"]["free"], sum(n["gpus"]["free"] for n in nodes))
+        self.assertEqual((by_level["rack"]["domains"], by_level["host"]["domains"]), (2, 8))
+        racks = {}
+        for n in nodes:
+            racks.setdefault(n["domains"][0], []).append(n["gpus"]["free"] == 8)
+        self.assertEqual(by_level["rack"]["largestGang"]["8"], max(map(sum, racks.values())))
+        self.assertIn(by_level["rack"]["where"]["8"], racks)
+        out = self.good("free", "--by", "rack", "--no-headers")
+        self.assertRegex(out, r"^rack +H100 +2 +\d+/64 ")
+        self.refused(2, "no level of that name", "free", "--by", "galaxy")
+
+    def test_lists_are_written_as_csv_and_in_chosen_columns(self):
+        job = self.submit("csv", 12)
+        out = self.good("list", "-l", "test=csv", "-o", "csv").splitlines()
+        self.assertEqual(out[0].split(",")[:2], ["JOB", "TENANT"])
+        self.assertEqual(out[1].split(",")[:2], [job, "vision"])
+        out = self.good("list", "-l", "test=csv", "--columns", "state,Job")
+        self.assertEqual(out.split(), ["STATE", "JOB", "Pending", job])
+        self.refused(2, 'there is no column "nope"', "list", "--columns", "nope", "-l", "test=csv")
+        rows = list(csv.reader(self.good("nodes", "-o", "csv").splitlines()))
+        self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+        self.assertEqual(len(rows), 9)
+        self.good("cancel", job)
+
+    def test_verbs_take_what_labels_select_and_the_newest_job(self):
+        first = self.submit("many", 12)
+        last = self.submit("many", 12)
+        self.assertEqual(self.good("describe", "@last", "-o", "name"), f"job/{last}\n")
+        self.refused(2, "this would hold 2 jobs", "hold", "-l", "test=many")
+        out = self.good("hold", "-l", "test=many", "-y")
+        self.assertEqual(out, f"job/{first} is Held\njob/{last} is Held\n")
+        self.assertEqual(self.good("release", "@last"), f"job/{last} is Pending\n")
+        out = self.good("release", "--all", "--tenant", "vision", "-l", "test=many", "-y")
+        self.assertEqual(out, f"job/{first} is Pending\n")
+        self.assertEqual(self.run_cli("release", "-l", "test=many", "-y")[:2], (0, ""))
+        self.refused(2, "--all needs --tenant", "preempt", "--all")
+        self.assertEqual(len(self.good("cancel", "-l", "test=many", "-y").splitlines()), 2)
 
     def test_titles_are_bold_where_colour_is_wanted(self):
         self.assertTrue(self.good("nodes", "--color", "always").startswith("\033[1mNODE"))
