@@ -380,32 +380,36 @@ static void end_job(struct replay *r)
     free_gpus(r, j);
 }
 
+static void tell_pod_gone(struct replay *r, const struct job *j, const struct member *m)
+{
+    struct ev_pod_gone *gone = xcalloc(1, sizeof(*gone));
+    struct event ev = {.kind = EV_POD_GONE, .u.pod_gone = gone};
+    char name[POD_NAME_TEXT];
+
+    (void)snprintf(gone->ns, sizeof(gone->ns), "%s", j->ns);
+    (void)snprintf(gone->name, sizeof(gone->name), "%s", job_pod_name(name, j, m));
+    (void)snprintf(gone->uid, sizeof(gone->uid), "%s", m->uid);
+    gone->job = j->id;
+    gone->attempt = j->attempt;
+    gone->member = IX_NONE;
+    (void)apply(r, &ev);
+}
+
 /* What the core has stopped is gone; a job that then waits again was evicted. */
 static void stop(struct replay *r, struct job_id id)
 {
     struct trace_job *t = job_of(r, id);
     const struct job *j = state_job(r->state, id);
-    uint32_t n = j ? j->n_members : 0, attempt = j ? j->attempt : 0;
+    struct event gone = {.kind = EV_SERVICE_GONE, .u.service_job = id};
+    uint32_t attempt = j ? j->attempt : 0;
     bool was_active = j && job_state_is_active(j->state);
 
-    for (uint32_t i = 0; i < n; i++) {
-        struct ev_pod_gone *gone = xcalloc(1, sizeof(*gone));
-        struct event ev = {.kind = EV_POD_GONE, .u.pod_gone = gone};
-        char name[POD_NAME_TEXT];
-
+    for (uint32_t i = 0; j && j->attempt == attempt && i < j->n_members; i++) {
+        tell_pod_gone(r, j, &j->members[i]);
         j = state_job(r->state, id);
-        if (!j || j->n_members != n || j->attempt != attempt) {
-            event_fini(&ev);
-            break;
-        }
-        (void)snprintf(gone->ns, sizeof(gone->ns), "%s", j->ns);
-        (void)snprintf(gone->name, sizeof(gone->name), "%s", job_pod_name(name, j, &j->members[i]));
-        (void)snprintf(gone->uid, sizeof(gone->uid), "%s", j->members[i].uid);
-        gone->job = id;
-        gone->attempt = attempt;
-        gone->member = IX_NONE;
-        (void)apply(r, &ev);
     }
+    if (j && j->has_service)
+        (void)apply(r, &gone);
     j = state_job(r->state, id);
     if (!was_active || !j || j->state != JOB_PENDING)
         return;

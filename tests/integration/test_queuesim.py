@@ -137,6 +137,19 @@ class Policy(Folder):
         self.assertEqual([(t["tenant"], t["gpu_s"], t["share_gpu_s"]) for t in figures["tenants"]],
                          [("t", 1600, 1867), ("u", 1600, 1867), ("v", 1600, 1867), ("w", 800, 800)])
 
+    def test_a_gang_that_ended_is_charged_no_longer(self):
+        jobs = HEAD + "a,w,0,0,100,2,4,\nb,w,0,1,50,2,4,\n"
+        self.assertEqual(self.starts(jobs=jobs), dict(a=0, b=100))
+
+    def test_a_gang_inside_its_quota_evicts_one_of_a_tenant_above_its_own(self):
+        jobs = HEAD + "a,u,0,0,2000,2,8,\nb,u,0,0,2000,2,8,\nc,t,0,100,50,2,8,\n"
+        figures, rows, _ = simulate(self.write("jobs.csv", jobs), self.cluster, "--policy",
+                                    self.write("queued.yaml", POLICY))
+        self.assertEqual(figures["evictions"], 1)
+        self.assertEqual(float(rows["c"]["start_s"]), 600, "when minRuntime is over")
+        self.assertEqual(sorted((float(rows[j]["start_s"]), float(rows[j]["wait_s"])) for j in "ab"),
+                         [(0, 0), (650, 50)])
+
     def test_room_kept_for_the_oldest_does_not_change_the_order_of_tenants(self):
         jobs = HEAD + "w,w,0,0,500,1,4,\n" + "".join(
             f"{t}{i},{t},0,0,100,1,8,\n" for t in "tuv" for i in range(3))
