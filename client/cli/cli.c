@@ -37,6 +37,8 @@ const struct cli_command cli_commands[] = {
     {"undrain", "give drained nodes back", HELP_UNDRAIN, cmd_undrain},
     {"topology", "free GPUs by level of the network", HELP_TOPOLOGY, cmd_topology},
     {"quota", "what tenants may use and do use", HELP_QUOTA, cmd_quota},
+    {"completion", "a script that completes commands in the shell", HELP_COMPLETION,
+     cmd_completion},
     {"version", "versions of this program and of the daemon", HELP_VERSION, cmd_version},
     {"help", "this list, or the help of a command", HELP_HELP, cmd_help},
 };
@@ -128,7 +130,7 @@ static void print_overview(FILE *f)
 {
     (void)fputs(HELP_OVERVIEW, f);
     for (size_t i = 0; i < cli_n_commands; i++)
-        (void)fprintf(f, "  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
+        (void)fprintf(f, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].summary);
     (void)fputs(HELP_COMMON, f);
 }
 

@@ -64,6 +64,7 @@
     "  queuectl describe resnet-ddp-7f3k --spec > job.yaml\n\n"                                    \
     "queuectl describe JOB   JOB: name, id or unique prefix\n\n"                                   \
     "  --spec               only the spec, as a job file\n"                                        \
+    "  --events             its history, too, as far as it is kept\n"                              \
     "  -o FORMAT            table, json, yaml, name\n"
 
 #define HELP_WHY                                                                                   \
@@ -205,6 +206,11 @@
     "queuectl quota [TENANT]   guaranteed, used and borrowed GPUs\n\n"                             \
     "  --no-headers         without the line of titles\n"                                          \
     "  -o FORMAT            table, json, yaml\n"
+
+#define HELP_COMPLETION                                                                            \
+    "  queuectl completion bash > /etc/bash_completion.d/queuectl\n"                               \
+    "  source <(queuectl completion bash)\n\n"                                                     \
+    "queuectl completion bash   completes commands, options, jobs, nodes and tenants\n"
 
 #define HELP_VERSION                                                                               \
     "  queuectl version\n\n"                                                                       \

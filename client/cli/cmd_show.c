@@ -164,11 +164,90 @@ static int print_spec(const struct queued_job *job, enum cli_format format)
     return EXIT_OK;
 }
 
-static int describe(const char *name, bool only_spec, enum cli_format format)
+/* ---- the history of a job */
+
+enum { EVENTS_IDLE_MS = 200 };
+
+struct history {
+    struct document *list; /* NULL: print lines */
+    struct arena *arena;
+    uint64_t n;
+};
+
+static const char *keep(const struct history *h, const char *text)
+{
+    return text ? arena_strdup(h->arena, text) : NULL;
+}
+
+static int on_event(const struct queued_event *e, void *ctx)
+{
+    struct history *h = ctx;
+    struct queued_event kept = *e; /* its texts are gone after this call */
+
+    h->n++;
+    if (!h->list) {
+        event_print(e);
+        return 0;
+    }
+    kept.job_id = keep(h, e->job_id);
+    kept.job_name = keep(h, e->job_name);
+    kept.tenant = keep(h, e->tenant);
+    kept.from = keep(h, e->from);
+    kept.to = keep(h, e->to);
+    kept.reason = keep(h, e->reason);
+    kept.text = keep(h, e->text);
+    document_add(h->arena, h->list, event_document(h->arena, &kept));
+    return 0;
+}
+
+/* All events that are kept, until none comes for a while. */
+static int tell_history(struct queued_client *c, const struct queued_job *job, struct history *h)
+{
+    struct queued_watch_options o = {.job = job->id};
+    struct queued_watch *stream = NULL;
+    struct queued_error e;
+    uint64_t before;
+    int rc = queued_watch_open(c, &o, &stream, &e);
+
+    if (rc == 0) {
+        do {
+            before = h->n;
+            rc = queued_watch_next(stream, EVENTS_IDLE_MS, on_event, h, &e);
+        } while (rc == 0 && h->n > before);
+    }
+    queued_watch_close(stream);
+    return rc ? cli_error(&e) : EXIT_OK;
+}
+
+static int print_all(struct queued_client *c, const struct queued_job *job, bool with_events,
+                     enum cli_format format)
+{
+    struct arena a = {0};
+    struct history h = {.arena = &a};
+    struct document *d;
+    int rc = EXIT_OK;
+
+    if (format == FORMAT_TABLE) {
+        print_job(job);
+        if (with_events)
+            (void)printf("\nEvents\n");
+        return with_events ? tell_history(c, job, &h) : EXIT_OK;
+    }
+    d = job_document(&a, job);
+    if (with_events) {
+        h.list = document_put_list(&a, d, "events");
+        rc = tell_history(c, job, &h);
+    }
+    if (rc == EXIT_OK)
+        cli_print(d, format);
+    arena_fini(&a);
+    return rc;
+}
+
+static int describe(const char *name, bool only_spec, bool with_events, enum cli_format format)
 {
     struct queued_client *c = NULL;
     struct queued_jobs *jobs = NULL;
-    struct arena a = {0};
     struct queued_error e;
     int rc = cli_connect(&c, cli_timeout_ms());
 
@@ -180,11 +259,8 @@ static int describe(const char *name, bool only_spec, enum cli_format format)
         rc = print_spec(&jobs->v[0], format);
     else if (format == FORMAT_NAME)
         (void)printf("job/%s\n", jobs->v[0].name ? jobs->v[0].name : "");
-    else if (format == FORMAT_TABLE)
-        print_job(&jobs->v[0]);
     else
-        cli_print(job_document(&a, &jobs->v[0]), format);
-    arena_fini(&a);
+        rc = print_all(c, &jobs->v[0], with_events, format);
     queued_jobs_free(jobs);
     queued_close(c);
     return rc;
@@ -192,8 +268,9 @@ static int describe(const char *name, bool only_spec, enum cli_format format)
 
 int cmd_describe(int argc, char **argv)
 {
-    bool only_spec = false;
-    const struct cli_option options[] = {{"spec", 0, OPTION_FLAG, &only_spec}};
+    bool only_spec = false, with_events = false;
+    const struct cli_option options[] = {{"spec", 0, OPTION_FLAG, &only_spec},
+                                         {"events", 0, OPTION_FLAG, &with_events}};
     enum cli_format format;
     int first, rc = cli_parse(&(struct cli_options){"describe", options, ARRAY_LEN(options)}, argc,
                               argv, &first);
@@ -205,7 +282,9 @@ int cmd_describe(int argc, char **argv)
     if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML | 1u << FORMAT_NAME,
                    &format))
         return EXIT_USAGE;
-    return describe(argv[first], only_spec, format);
+    if (with_events && (only_spec || format == FORMAT_NAME))
+        return cli_usage("describe: --events goes with neither --spec nor -o name");
+    return describe(argv[first], only_spec, with_events, format);
 }
 
 /* ---- why */

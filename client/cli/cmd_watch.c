@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "print_job.h"
 #include "util/mem.h"
 #include "util/parse.h"
 
@@ -22,27 +23,12 @@ struct watch {
 static void print_json(const struct queued_event *e)
 {
     struct arena a = {0};
-    struct document *d = document_map(&a);
 
-    document_put_text(&a, d, "apiVersion", "gang.queued/v1");
-    document_put_text(&a, d, "kind", "GangJobEvent");
-    if (e->seq)
-        document_put_int(&a, d, "seq", (int64_t)e->seq);
-    document_put_time(&a, d, "time", e->at_us);
-    document_put_text(&a, d, "id", e->job_id);
-    document_put_text(&a, d, "name", e->job_name);
-    document_put_text(&a, d, "tenant", e->tenant);
-    document_put_text(&a, d, "from", e->from);
-    document_put_text(&a, d, "to", e->to);
-    if (e->attempt)
-        document_put_int(&a, d, "attempt", e->attempt);
-    document_put_text(&a, d, "reason", e->reason);
-    document_put_text(&a, d, "text", e->text);
-    cli_print(d, FORMAT_JSONL);
+    cli_print(event_document(&a, e), FORMAT_JSONL);
     arena_fini(&a);
 }
 
-static void print_line(const struct queued_event *e)
+void event_print(const struct queued_event *e)
 {
     char buf[FORMAT_MAX];
     bool is_new = !e->from || !*e->from;
@@ -64,7 +50,7 @@ static int on_event(const struct queued_event *e, void *ctx)
     if (w->format == FORMAT_JSONL)
         print_json(e);
     else
-        print_line(e);
+        event_print(e);
     if (fflush(stdout))
         return 1; /* nobody reads any more */
     return w->exit_when_done && e->to && queued_state_is_final(e->to);

@@ -24,6 +24,27 @@ struct document *list_document(struct arena *a, const char *kind, struct documen
     return d;
 }
 
+struct document *event_document(struct arena *a, const struct queued_event *e)
+{
+    struct document *d = document_map(a);
+
+    document_put_text(a, d, "apiVersion", API_VERSION);
+    document_put_text(a, d, "kind", "GangJobEvent");
+    if (e->seq)
+        document_put_int(a, d, "seq", (int64_t)e->seq);
+    document_put_time(a, d, "time", e->at_us);
+    document_put_text(a, d, "id", e->job_id);
+    document_put_text(a, d, "name", e->job_name);
+    document_put_text(a, d, "tenant", e->tenant);
+    document_put_text(a, d, "from", e->from);
+    document_put_text(a, d, "to", e->to);
+    if (e->attempt)
+        document_put_int(a, d, "attempt", e->attempt);
+    document_put_text(a, d, "reason", e->reason);
+    document_put_text(a, d, "text", e->text);
+    return d;
+}
+
 static struct document *metadata(struct arena *a, const struct queued_job *job)
 {
     struct document *d = document_map(a), *labels;

@@ -12,6 +12,11 @@ struct document *job_document(struct arena *a, const struct queued_job *job);
 /* {apiVersion, kind, items} with an empty list of items, which is handed out. */
 struct document *list_document(struct arena *a, const char *kind, struct document **ret_items);
 
+/* {apiVersion, kind: GangJobEvent, ...} */
+struct document *event_document(struct arena *a, const struct queued_event *e);
+/* One line of `queuectl watch` (cmd_watch.c). */
+void event_print(const struct queued_event *e);
+
 struct table *job_table(bool is_wide);
 void job_table_add(struct table *t, const struct queued_job *job, bool is_wide, int64_t now_us);
 /* "~20m", "now"; NULL: unknown, or it does not wait. */

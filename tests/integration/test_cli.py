@@ -387,6 +387,40 @@ class Cli(unittest.TestCase):
         self.refused(2, "--all needs --tenant", "preempt", "--all")
         self.assertEqual(len(self.good("cancel", "-l", "test=many", "-y").splitlines()), 2)
 
+    def test_describe_tells_the_history_of_one_job_when_asked(self):
+        job = self.submit("history", 12)
+        self.good("prioritize", job, "low", "--reason", "a test")
+        self.good("cancel", job)
+        events = json.loads(self.good("describe", job, "--events", "-o", "json"))["events"]
+        self.assertEqual([e["reason"] for e in events],
+                         ["NotEvaluated", "Updated", "Cancelled", "Cancelled"])
+        self.assertEqual({e["name"] for e in events}, {job})
+        out = self.good("describe", job, "--events")
+        self.assertRegex(out, r"\nEvents\n\d+  .*submitted, Pending(?s:.*)low; a test\n")
+        self.assertNotIn("Events", self.good("describe", job))
+        self.refused(2, "neither --spec", "describe", job, "--spec", "--events")
+
+    def test_the_shell_completes_commands_options_and_what_the_daemon_knows(self):
+        job = self.submit("completes", 12)
+        script = self.good("completion", "bash")
+
+        def complete(*words):
+            line = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _queuectl; echo "${COMPREPLY[@]}"'
+            words = [os.path.join(B, "queuectl"), *words]
+            done = subprocess.run(["bash", "-c", script + line, "bash", *words], env=self.env(),
+                                  capture_output=True, text=True, timeout=20, check=True)
+            self.assertEqual(done.stderr, "")
+            return done.stdout.split()
+
+        self.assertEqual(complete("dra"), ["drain"])
+        self.assertEqual(complete("update", "--max"), ["--max-runtime"])
+        self.assertEqual(complete("why", "completes-"), [job])
+        self.assertEqual(complete("drain", ""), [
+            n["name"] for n in json.loads(self.good("nodes", "-o", "json"))["items"]])
+        self.assertEqual(complete("list", "--tenant", "vi"), ["vision"])
+        self.refused(2, "say for which shell", "completion", "fish")
+        self.good("cancel", job)
+
     def test_titles_are_bold_where_colour_is_wanted(self):
         self.assertTrue(self.good("nodes", "--color", "always").startswith("\033[1mNODE"))
         for args in ([], ["--color", "auto"], ["--color", "never"]):
@@ -540,7 +574,7 @@ class Cli(unittest.TestCase):
         self.assertIn("maxRuntime", keys)
         page = read("docs", "man", "queued-job.5.scd")
         self.assertEqual([k for k in sorted(keys) if k not in page], [])
-        codes = re.findall(r"^EXPLAIN\((\w+)", read("queued", "core", "explain.def"), re.M)
+        codes = re.findall(r"^EXPLAIN\((\w+)", read("queued", "view", "explain.def"), re.M)
         page = read("docs", "man", "queued-reasons.7.scd")
         self.assertEqual([c for c in codes if "*%s*" % c not in page], [])
 
