@@ -59,6 +59,7 @@ void cluster_fini(struct cluster *c)
     vec_fini(&c->nodes);
     vec_fini(&c->free_slots);
     vec_fini(&c->by_name);
+    vec_fini(&c->free_by_name);
     constraint_table_fini(&c->constraints);
 }
 
@@ -85,6 +86,8 @@ static void count_out(struct cluster *c, struct node *n)
 static void count_in(struct cluster *c, struct node *n)
 {
     assert(!n->is_counted);
+    if (n->is_known)
+        c->free_by_name.v[n->rank] = n->is_usable ? (uint8_t)node_free_gpus(n) : FREE_NONE;
     if (!n->is_usable || n->model >= MODELS_MAX)
         return;
     n->is_counted = true;
@@ -239,6 +242,12 @@ static bool same_taints(const struct node_fact *a, const struct node_fact *b)
     return true;
 }
 
+static void rank_from(struct cluster *c, size_t at)
+{
+    for (size_t i = at; i < c->by_name.n; i++)
+        c->nodes.v[c->by_name.v[i]]->rank = (uint32_t)i;
+}
+
 static void list_by_name(struct cluster *c, const struct node *n)
 {
     size_t lo = 0, hi = c->by_name.n;
@@ -255,16 +264,17 @@ static void list_by_name(struct cluster *c, const struct node *n)
     memmove(&c->by_name.v[lo + 1], &c->by_name.v[lo],
             (c->by_name.n - 1 - lo) * sizeof(c->by_name.v[0]));
     c->by_name.v[lo] = n->ix;
+    (void)vec_push(&c->free_by_name);
+    memmove(&c->free_by_name.v[lo + 1], &c->free_by_name.v[lo], c->free_by_name.n - 1 - lo);
+    c->free_by_name.v[lo] = FREE_NONE;
+    rank_from(c, lo);
 }
 
 static void unlist_by_name(struct cluster *c, const struct node *n)
 {
-    for (size_t i = 0; i < c->by_name.n; i++) {
-        if (c->by_name.v[i] == n->ix) {
-            vec_remove(&c->by_name, i);
-            return;
-        }
-    }
+    vec_remove(&c->by_name, n->rank);
+    vec_remove(&c->free_by_name, n->rank);
+    rank_from(c, n->rank);
 }
 
 /* Its health may have changed: count it in again, wake who may use it now. */
@@ -341,6 +351,8 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         topology_add(&c->topology, n);
     }
     set_total(c, n);
+    if (reshaped)
+        constraint_forget(&c->constraints, n->ix);
     if (reshaped || expected_before != n->expected_gpus ||
         memcmp(&before, &n->total, sizeof(before)) != 0)
         c->shape_gen++;

@@ -25,14 +25,15 @@ struct counted_pod {
     UT_hash_handle hh;
 };
 
-enum { FREED_LOG = 256 };
+enum { FREED_LOG = 256, FREE_NONE = 255 };
 
 struct cluster {
     const struct settings *settings;
     struct resource_names names;
     VEC(struct node *) nodes; /* by node_ix; NULL where a slot is free */
     VEC(uint32_t) free_slots;
-    VEC(uint32_t) by_name; /* node_ix of known nodes in name order */
+    VEC(uint32_t) by_name;     /* node_ix of known nodes in name order */
+    VEC(uint8_t) free_by_name; /* GPUs free on each of them; FREE_NONE: it takes no new work */
     struct node *node_by_name;
     struct counted_pod *pods;
     struct drain *drains;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_fork.c - a copy of a cluster to plan on.
  *
- * What holds and releases change is copied, in three blocks: nodes, domains, histograms. What only
- * facts about nodes change (names, labels, lists, constraints) is the original's. No node of a fork
- * is ever forgotten: each counts as named once more than in the original.
+ * What holds and releases change is copied, in four blocks: nodes, domains, histograms, free GPUs.
+ * What only facts about nodes change (names, labels, lists, constraints) is the original's. No node
+ * of a fork is ever forgotten: each counts as named once more than in the original.
  */
 #include "core/cluster.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct fork {
     struct cluster cluster; /* first: what the caller has */
     VEC(struct node) nodes;
     VEC(struct domain) domains;
     VEC(struct free_histogram) histograms;
+    VEC(uint8_t) free_by_name;
 };
 
 /* Sum of the tables that there are, or with `to` also copied there. */
@@ -103,6 +105,10 @@ void cluster_fork_copy(struct cluster *fork, const struct cluster *c)
     fork->topology.nodes = (struct node *const *const *)&fork->nodes.v;
     copy_nodes(f, c);
     copy_domains(f, c);
+    vec_reserve(&f->free_by_name, c->by_name.n + 1);
+    fork->free_by_name.v = f->free_by_name.v;
+    if (c->by_name.n)
+        memcpy(fork->free_by_name.v, c->free_by_name.v, c->by_name.n);
 }
 
 void cluster_fork_free(struct cluster *fork)
@@ -114,6 +120,7 @@ void cluster_fork_free(struct cluster *fork)
     vec_fini(&f->nodes);
     vec_fini(&f->domains);
     vec_fini(&f->histograms);
+    vec_fini(&f->free_by_name);
     vec_fini(&fork->nodes);
     vec_fini(&fork->topology.domains);
     free(f);

@@ -41,11 +41,9 @@ void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory
         ret->amount[RES_MEMORY] = memory_bytes;
 }
 
-enum refusal role_refusal(const struct demand_role *role, const struct node *n,
-                          const char **ret_key)
+static enum refusal hardware_refusal(const struct demand_role *role, const struct node *n)
 {
     bool has_gpus = role->each.amount[RES_GPUS] > 0;
-    struct node_marks marks;
 
     if (!n->is_known)
         return REFUSED_UNKNOWN;
@@ -53,15 +51,29 @@ enum refusal role_refusal(const struct demand_role *role, const struct node *n,
         return REFUSED_SHARED;
     if (has_gpus && !role_takes_model(role, n))
         return REFUSED_MODEL;
-    if (has_bad_picks(role, n))
-        return REFUSED_LINKS;
+    return has_bad_picks(role, n) ? REFUSED_LINKS : REFUSAL_OF_NONE;
+}
+
+enum refusal role_refusal(const struct demand_role *role, const struct node *n,
+                          const char **ret_key)
+{
+    enum refusal why = hardware_refusal(role, n);
+    struct node_marks marks;
+
+    if (why != REFUSAL_OF_NONE)
+        return why;
     marks = node_marks_of(n);
     return constraint_refusal(role->constraint, &marks, ret_key);
 }
 
 bool role_allows(const struct demand_role *role, const struct node *n)
 {
-    return role_refusal(role, n, NULL) == REFUSAL_OF_NONE;
+    struct node_marks marks;
+
+    if (hardware_refusal(role, n) != REFUSAL_OF_NONE)
+        return false;
+    marks = node_marks_of(n);
+    return constraint_allows(role->constraint, n->ix, &marks);
 }
 
 static void fill_role(struct cluster *c, struct demand_role *d, const struct spec_role *r)

@@ -203,6 +203,7 @@ static int check_domain(const struct state *s, const struct domain *d, struct er
             h.nodes++;
             h.free_gpus += (uint64_t)n->counted_free;
             h.count[n->counted_free]++;
+            h.most = n->counted_free > h.most ? (uint32_t)n->counted_free : h.most;
         }
         if (d->by_model[m] ? memcmp(&h, d->by_model[m], sizeof(h)) != 0 : h.nodes != 0)
             return broken(err, "a histogram differs from the recount", d->path);

@@ -39,6 +39,7 @@ struct node {
     struct resources total;    /* what may be used: allocatable, GPUs capped by expected */
     struct resources used;
     uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */
+    uint32_t rank;                    /* position in by_name, while known */
     bool is_counted;                  /* in the histograms, with counted_free */
     int64_t counted_free;
     usec_t lost_at;   /* not Ready or gone: members here are lost from then on; 0: fine */

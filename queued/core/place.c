@@ -29,11 +29,12 @@ static bool may_hold_on(const struct paper *p, const struct topology *t, uint32_
     *ret_free = 0;
     for (uint32_t r = 0; r < d->n_roles; r++) {
         uint8_t m = p->wish->models[r];
+        uint32_t gpus = (uint32_t)d->roles[r].each.amount[RES_GPUS];
 
         if (m == MODELS_MAX || p->counts[r] == 0)
             continue;
-        if (histogram_slots(by_model[m], (uint32_t)d->roles[r].each.amount[RES_GPUS]) <
-            p->counts[r])
+        if (!by_model[m] || by_model[m]->free_gpus < (uint64_t)gpus * p->counts[r] ||
+            histogram_slots(by_model[m], gpus) < p->counts[r])
             return false;
         *ret_free += by_model[m]->free_gpus;
     }
@@ -55,7 +56,7 @@ static bool may_hold(const struct paper *p, uint32_t ix, uint64_t *ret_free)
 struct candidate {
     uint64_t free_gpus, around;
     uint32_t order; /* path order on its level */
-    uint32_t ix;    /* domain, or node on the host level */
+    uint32_t ix;
 };
 
 typedef VEC(struct candidate) candidate_list;
@@ -72,15 +73,27 @@ static uint64_t free_around(const struct paper *p, uint32_t ix)
     return p->c->topology.domains.v[ix]->by_model[model]->free_gpus;
 }
 
-static int by_best_fit(const void *a, const void *b)
+static bool is_tighter(const struct candidate *x, const struct candidate *y)
 {
-    const struct candidate *x = a, *y = b;
-
     if (x->free_gpus != y->free_gpus)
-        return x->free_gpus < y->free_gpus ? -1 : 1;
+        return x->free_gpus < y->free_gpus;
     if (x->around != y->around)
-        return x->around < y->around ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+        return x->around < y->around;
+    return x->order < y->order;
+}
+
+/* Take out the one with the best fit. */
+static uint32_t take_tightest(candidate_list *list)
+{
+    struct candidate *best = &list->v[0];
+    uint32_t ix;
+
+    for (struct candidate *x = best; x < list->v + list->n; x++)
+        if (is_tighter(x, best))
+            best = x;
+    ix = best->ix;
+    *best = list->v[--list->n];
+    return ix;
 }
 
 /* Is this domain (IX_NONE: none) inside one of the required level? A level that is asked for is
@@ -110,29 +123,6 @@ static void candidate_domains(const struct paper *p, uint32_t level, candidate_l
                                                 .around = free_around(p, t->domains.v[ix]->parent),
                                                 .order = (uint32_t)i,
                                                 .ix = ix};
-    }
-}
-
-/* On the host level every usable node that could take all GPUs of the gang. */
-static void candidate_hosts(const struct paper *p, candidate_list *ret)
-{
-    const struct demand *d = p->wish->demand;
-    uint64_t gpus = 0;
-
-    for (uint32_t r = 0; r < d->n_roles; r++)
-        gpus += (uint64_t)p->counts[r] * (uint64_t)d->roles[r].each.amount[RES_GPUS];
-    if (gpus > NODE_GPUS_MAX)
-        return;
-    for (size_t i = 0; i < p->c->by_name.n; i++) {
-        const struct node *n = p->c->nodes.v[p->c->by_name.v[i]];
-        int64_t free_gpus = p->wish->on_empty ? n->total.amount[RES_GPUS] : node_free_gpus(n);
-
-        if (n->is_usable && (uint64_t)free_gpus >= gpus &&
-            is_inside_required(p, n->domain[d->hierarchy]))
-            *vec_push(ret) = (struct candidate){.free_gpus = (uint64_t)free_gpus,
-                                                .around = free_around(p, n->domain[d->hierarchy]),
-                                                .order = (uint32_t)i,
-                                                .ix = n->ix};
     }
 }
 
@@ -180,26 +170,16 @@ static bool try_gathered(struct paper *p, uint32_t level)
     return true;
 }
 
-/* The domains with the best and the next best fit; plain rules take the first. */
-static bool try_level(struct paper *p, uint32_t level)
+/* At most `left` domains fit: those with the best fit. */
+static bool try_domains(struct paper *p, uint32_t level, uint32_t left)
 {
-    uint32_t n_levels = p->c->settings->hierarchies[p->wish->demand->hierarchy].n_levels;
-    uint32_t left = p->wish->rule == PLACE_SCORE ? 2 : 1;
     candidate_list list = {0};
     bool fits = false;
 
-    if (level == n_levels)
-        candidate_hosts(p, &list);
-    else
-        candidate_domains(p, level, &list);
-    if (list.n)
-        qsort(list.v, list.n, sizeof(list.v[0]), by_best_fit);
-    for (size_t i = 0; i < list.n && left; i++) {
+    candidate_domains(p, level, &list);
+    while (list.n && left) {
         p->hosts.n = 0;
-        if (level == n_levels)
-            gather_node(p, list.v[i].ix);
-        else
-            gather_domain(p, list.v[i].ix);
+        gather_domain(p, take_tightest(&list));
         if (try_gathered(p, level + 1)) {
             fits = true;
             left--;
@@ -207,6 +187,78 @@ static bool try_level(struct paper *p, uint32_t level)
     }
     vec_fini(&list);
     return fits;
+}
+
+static bool try_empty_host(struct paper *p, uint64_t gpus)
+{
+    uint32_t h = p->wish->demand->hierarchy;
+
+    for (size_t i = 0; i < p->c->by_name.n; i++) {
+        const struct node *n = p->c->nodes.v[p->c->by_name.v[i]];
+
+        p->hosts.n = 0;
+        if (n->total.amount[RES_GPUS] >= (int64_t)gpus && is_inside_required(p, n->domain[h]))
+            gather_node(p, n->ix);
+        if (p->hosts.n && try_gathered(p, p->c->settings->hierarchies[h].n_levels + 1))
+            return true;
+    }
+    return false;
+}
+
+/* The hosts with so many GPUs free. */
+static bool try_hosts_with(struct paper *p, uint32_t free_gpus, uint32_t *left)
+{
+    uint32_t h = p->wish->demand->hierarchy;
+    const uint8_t *v = p->c->free_by_name.v, *at = v;
+    size_t n = p->c->by_name.n;
+    candidate_list list = {0};
+    bool fits = false;
+
+    for (at = memchr(v, (int)free_gpus, n); at; at = memchr(at + 1, (int)free_gpus, n)) {
+        uint32_t rank = (uint32_t)(at - v);
+        const struct node *node = p->c->nodes.v[p->c->by_name.v[rank]];
+
+        n = p->c->by_name.n - rank - 1;
+        if (is_inside_required(p, node->domain[h]))
+            *vec_push(&list) = (struct candidate){
+                .around = free_around(p, node->domain[h]), .order = rank, .ix = node->ix};
+    }
+    while (list.n && *left) {
+        p->hosts.n = 0;
+        gather_node(p, take_tightest(&list));
+        if (p->hosts.n && try_gathered(p, p->c->settings->hierarchies[h].n_levels + 1)) {
+            fits = true;
+            --*left;
+        }
+    }
+    vec_fini(&list);
+    return fits;
+}
+
+/* The same with hosts, on which all GPUs of the gang must be. */
+static bool try_hosts(struct paper *p, uint32_t left)
+{
+    const struct demand *d = p->wish->demand;
+    uint64_t gpus = 0;
+    bool fits = false;
+
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        gpus += (uint64_t)p->counts[r] * (uint64_t)d->roles[r].each.amount[RES_GPUS];
+    if (p->wish->on_empty) /* one that is free holds it as well as another */
+        return try_empty_host(p, gpus);
+    for (; p->c->by_name.n && gpus <= NODE_GPUS_MAX && left; gpus++)
+        fits |= try_hosts_with(p, (uint32_t)gpus, &left);
+    return fits;
+}
+
+/* The tightest two of a level; plain rules take the first. */
+static bool try_level(struct paper *p, uint32_t level)
+{
+    uint32_t left = p->wish->rule == PLACE_SCORE ? 2 : 1;
+
+    if (level == p->c->settings->hierarchies[p->wish->demand->hierarchy].n_levels)
+        return try_hosts(p, left);
+    return try_domains(p, level, left);
 }
 
 static void try_cluster(struct paper *p)
@@ -240,11 +292,13 @@ static void read_wish(struct paper *p)
     const struct place_wish *w = p->wish;
     const struct demand *d = w->demand;
 
+    p->only_free = !w->on_empty;
     p->required = w->is_relaxed ? IX_NONE : d->required;
     p->preferred = w->is_relaxed && d->preferred == IX_NONE ? d->required : d->preferred;
     for (uint32_t r = 0; r < d->n_roles; r++) {
         p->counts[r] = w->counts ? w->counts[r] : d->roles[r].replicas;
         p->pods += p->counts[r];
+        p->only_free &= p->counts[r] == 0 || d->roles[r].each.amount[RES_GPUS] > 0;
     }
 }
 

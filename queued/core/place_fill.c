@@ -38,7 +38,7 @@ void gather_node(struct paper *p, uint32_t node_ix)
     const struct node *n = p->c->nodes.v[node_ix];
     struct place_host *h;
 
-    if (!is_open(p, n))
+    if ((p->only_free && node_free_gpus(n) == 0) || !is_open(p, n))
         return;
     h = vec_push(&p->hosts);
     h->node_ix = node_ix;
@@ -61,6 +61,8 @@ void gather_domain(struct paper *p, uint32_t domain_ix)
 {
     const struct domain *d = p->c->topology.domains.v[domain_ix];
 
+    if (p->only_free && d->free_gpus == 0)
+        return;
     for (size_t i = 0; i < d->children.n; i++)
         gather_domain(p, d->children.v[i]);
     for (size_t i = 0; i < d->nodes.n; i++)

@@ -228,6 +228,10 @@ static void count_in(struct free_histogram **h, int64_t free_gpus, int delta)
     (*h)->nodes += (uint32_t)delta;
     (*h)->free_gpus += (uint64_t)((int64_t)f * delta);
     (*h)->count[f] += (uint32_t)delta;
+    if ((*h)->most < f)
+        (*h)->most = (uint32_t)f;
+    while ((*h)->most && !(*h)->count[(*h)->most])
+        (*h)->most--;
 }
 
 void topology_count(struct topology *t, const struct node *n, int64_t free_gpus, int delta)
@@ -236,8 +240,10 @@ void topology_count(struct topology *t, const struct node *n, int64_t free_gpus,
         return;
     count_in(&t->all[n->model], free_gpus, delta);
     for (uint32_t h = 0; h < t->settings->n_hierarchies; h++)
-        for (uint32_t ix = n->domain[h]; ix != IX_NONE; ix = t->domains.v[ix]->parent)
+        for (uint32_t ix = n->domain[h]; ix != IX_NONE; ix = t->domains.v[ix]->parent) {
             count_in(&t->domains.v[ix]->by_model[n->model], free_gpus, delta);
+            t->domains.v[ix]->free_gpus += (uint64_t)(free_gpus * delta);
+        }
 }
 
 uint64_t histogram_slots(const struct free_histogram *h, uint32_t gpus)
@@ -246,8 +252,9 @@ uint64_t histogram_slots(const struct free_histogram *h, uint32_t gpus)
 
     if (!h || gpus == 0)
         return 0;
-    for (uint32_t f = gpus; f <= NODE_GPUS_MAX; f++)
-        slots += (uint64_t)h->count[f] * (f / gpus);
+    for (uint32_t f = gpus; f <= h->most; f++)
+        if (h->count[f])
+            slots += (uint64_t)h->count[f] * (f / gpus);
     return slots;
 }
 

@@ -23,6 +23,7 @@
 struct free_histogram {
     uint32_t nodes;                    /* usable nodes in all */
     uint64_t free_gpus;                /* sum of free GPUs */
+    uint32_t most;                     /* on the node that has the most */
     uint32_t count[NODE_GPUS_MAX + 1]; /* [f]: nodes with exactly f GPUs free */
 };
 
@@ -33,6 +34,7 @@ struct domain {
     uint32_t hierarchy, level; /* level: 0 the widest */
     uint32_t ix, parent;       /* parent IX_NONE: the whole cluster */
     uint32_t n_nodes;          /* at it and below */
+    uint64_t free_gpus;        /* of all models */
     VEC(uint32_t) children;    /* narrower domains, in path order */
     VEC(uint32_t) nodes;       /* whose lowest domain this is, in name order */
     struct free_histogram *by_model[MODELS_MAX]; /* NULL: no node of that model */

@@ -13,12 +13,14 @@
 
 #include "util/mem.h"
 #include "util/parse.h"
+#include "util/vec.h"
 
 struct constraint {
     char *text;
     uint32_t n_users;
     struct arena arena; /* of what wish points to */
     struct spec_role wish;
+    VEC(uint64_t) known, allowed; /* answers by node_ix, as bits */
     UT_hash_handle hh;
 };
 
@@ -81,6 +83,8 @@ static void drop(struct constraint **table, struct constraint *k)
 {
     HASH_DELETE(hh, *table, k); /* NOLINT(clang-analyzer-core.NullDereference): it is in */
     arena_fini(&k->arena);
+    vec_fini(&k->known);
+    vec_fini(&k->allowed);
     free(k->text);
     free(k);
 }
@@ -288,4 +292,29 @@ enum refusal constraint_refusal(const struct constraint *k, const struct node_ma
     if (w->cuda_min && !has_version(node, w->cuda_min, cuda))
         return REFUSED_CUDA;
     return has_bad_taint(w, node, ret_key ? ret_key : &unused) ? REFUSED_TAINT : REFUSAL_OF_NONE;
+}
+
+bool constraint_allows(struct constraint *k, uint32_t node_ix, const struct node_marks *node)
+{
+    size_t at = node_ix / 64;
+    uint64_t bit = UINT64_C(1) << node_ix % 64;
+
+    while (k->known.n <= at) {
+        *vec_push(&k->known) = 0;
+        *vec_push(&k->allowed) = 0;
+    }
+    if (!(k->known.v[at] & bit)) {
+        k->known.v[at] |= bit;
+        k->allowed.v[at] &= ~bit;
+        if (constraint_refusal(k, node, NULL) == REFUSAL_OF_NONE)
+            k->allowed.v[at] |= bit;
+    }
+    return (k->allowed.v[at] & bit) != 0;
+}
+
+void constraint_forget(struct constraint *const *table, uint32_t node_ix)
+{
+    for (struct constraint *k = *table; k; k = k->hh.next)
+        if (node_ix / 64 < k->known.n)
+            k->known.v[node_ix / 64] &= ~(UINT64_C(1) << node_ix % 64);
 }

@@ -62,6 +62,11 @@ void constraint_describe(struct str *b, const struct spec_role *role);
 enum refusal constraint_refusal(const struct constraint *k, const struct node_marks *node,
                                 const char **ret_key);
 
+/* Does it accept the node of this index? Remembered until constraint_forget(). */
+bool constraint_allows(struct constraint *k, uint32_t node_ix, const struct node_marks *node);
+/* What is written on this node has changed, or the node is another. */
+void constraint_forget(struct constraint *const *table, uint32_t node_ix);
+
 const char *node_marks_label(const struct node_marks *node, const char *key); /* NULL: absent */
 /* Versions by number, piece by piece: 550.54 < 550.54.14 < 570. -1, 0, 1. */
 int version_compare(const char *a, const char *b);

@@ -175,6 +175,8 @@ static bool agrees(const struct model *m, const struct domain *d,
 
     for (uint8_t k = 0; k < MODELS_MAX; k++) {
         recount(m, d, k, &want);
+        for (uint32_t f = 1; f <= NODE_GPUS_MAX; f++)
+            want.most = want.count[f] ? f : want.most;
         if (memcmp(&want, by_model[k] ? by_model[k] : &nothing, sizeof(want)) != 0)
             return false;
     }
@@ -197,6 +199,21 @@ static const char *check(const struct model *m)
     for (size_t i = 0; i < t->domains.n; i++)
         if (t->domains.v[i] && !agrees(m, t->domains.v[i], t->domains.v[i]->by_model))
             return "the histogram of a domain";
+    for (size_t i = 0; i < t->domains.n; i++) {
+        uint64_t sum = 0;
+
+        for (int k = 0; t->domains.v[i] && k < MODELS_MAX; k++)
+            sum += t->domains.v[i]->by_model[k] ? t->domains.v[i]->by_model[k]->free_gpus : 0;
+        if (t->domains.v[i] && sum != t->domains.v[i]->free_gpus)
+            return "the free GPUs of a domain";
+    }
+    for (size_t i = 0; i < m->cluster.by_name.n; i++) {
+        const struct node *n = m->cluster.nodes.v[m->cluster.by_name.v[i]];
+
+        if (n->rank != i ||
+            m->cluster.free_by_name.v[i] != (n->is_usable ? (uint8_t)node_free_gpus(n) : FREE_NONE))
+            return "the free GPUs by name";
+    }
     for (size_t i = 1; i < m->cluster.by_name.n; i++)
         if (strcmp(m->cluster.nodes.v[m->cluster.by_name.v[i - 1]]->name,
                    m->cluster.nodes.v[m->cluster.by_name.v[i]]->name) >= 0)
