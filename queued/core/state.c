@@ -143,6 +143,14 @@ static void pod_refused(struct state *s, struct event *ev, struct effects *fx)
     ev->u.answer = NULL;
 }
 
+static void gang_placed(struct state *s, struct job *j, struct ev_placed *ev, struct effects *fx)
+{
+    s->n_decisions++;
+    job_take(s, j, ev);
+    job_place(s, j, fx);
+    backfill_started(s, j);
+}
+
 void state_apply(struct state *s, struct event *ev, struct effects *fx)
 {
     s->now = ev->at;
@@ -160,10 +168,7 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         drain_apply(s, &ev->u.drain, fx);
         break;
     case EV_GANG_PLACED:
-        s->n_decisions++;
-        job_take(s, state_job(s, ev->u.placed.job), &ev->u.placed);
-        job_place(s, state_job(s, ev->u.placed.job), fx);
-        backfill_started(s, state_job(s, ev->u.placed.job));
+        gang_placed(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);
         break;
     case EV_GANG_CLAIMED:
     case EV_GANG_PREEMPTED:
