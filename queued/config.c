@@ -272,7 +272,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "kubernetes", .read = read_kubernetes},
     {.key = "levels", .read = config_read_levels},
     {.key = "models", .read = config_read_models},
-    {.key = "resources", .refusal = NOT_YET},
+    {.key = "resources", .read = config_read_resources},
     {.key = "classes", .read = config_read_classes},
     {.key = "nodeLostTimeout", .read = read_node_lost},
     {.key = "preemption", .read = read_preemption},

@@ -70,6 +70,40 @@ int config_read_models(const struct yaml_at *at, void *out, struct err *err)
     return yaml_each(at, read_model, &r->c->settings, err);
 }
 
+/* ---- resources: {rdma: [rdma/hca]} */
+
+static int read_alias(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct settings *s = out;
+    struct alias_setting *a = &s->aliases[s->n_aliases++];
+    uint32_t n = 0;
+
+    *a = (struct alias_setting){0};
+    if (!str_is_dns_label(key, LABEL_MAX, false))
+        return yaml_fail(at, err, "\"%.80s\" is not an alias (a DNS label)", key);
+    (void)str_copy(a->name, sizeof(a->name), key);
+    if (config_read_list(at,
+                         &(struct text_list){.first = a->resource,
+                                             .size = sizeof(a->resource),
+                                             .max = 1, /* more are not acted on by this version */
+                                             .n = &n,
+                                             .is_good = is_label_key,
+                                             .form = "an extended resource like rdma/hca"},
+                         err))
+        return -1;
+    return n ? 0 : yaml_fail(at, err, "names no resource");
+}
+
+int config_read_resources(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    if (check_map(at, ALIASES_MAX, err))
+        return -1;
+    r->c->settings.n_aliases = 0;
+    return yaml_each(at, read_alias, &r->c->settings, err);
+}
+
 /* ---- classes: {low: 100, high: {value: 800, kubernetes: gang-high}} */
 
 static int read_value(const struct yaml_at *at, void *out, struct err *err)

@@ -65,6 +65,14 @@ static void add_names(struct str *b, const struct config *c)
                  s->models[i].n_products);
         str_add(b, "\n");
     }
+    str_add(b, s->n_aliases ? "resources:\n" : "resources: {}\n");
+    for (uint32_t i = 0; i < s->n_aliases; i++) {
+        str_add(b, "  ");
+        add_text(b, s->aliases[i].name);
+        str_add(b, ": ");
+        add_list(b, s->aliases[i].resource, sizeof(s->aliases[i].resource), 1);
+        str_add(b, "\n");
+    }
     str_add(b, "classes:\n");
     for (uint32_t i = 0; i < s->n_classes; i++) {
         str_add(b, "  ");

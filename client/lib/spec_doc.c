@@ -4,6 +4,8 @@
  */
 #include "spec_doc.h"
 
+#include <string.h>
+
 #include "queued.h"
 #include "util/parse.h"
 
@@ -57,7 +59,7 @@ static void put_nonempty(struct arena *a, struct document *map, const char *key,
 
 static struct document *resources(struct arena *a, const Queued__V1__Role *r)
 {
-    struct document *d = document_map(a);
+    struct document *d = document_map(a), *extended = document_map(a);
     char buf[FORMAT_MAX];
 
     if (r->has_gpus)
@@ -71,11 +73,16 @@ static struct document *resources(struct arena *a, const Queued__V1__Role *r)
     put_bytes(a, d, "gpuMemoryMin", r->has_gpu_memory_min, (int64_t)r->gpu_memory_min);
     put_bytes(a, d, "memory", r->has_memory_bytes, r->memory_bytes);
     put_bytes(a, d, "shm", r->has_shm_bytes, r->shm_bytes);
-    if (r->n_extended) {
-        struct document *extended = document_put_map(a, d, "extended");
-
-        for (size_t i = 0; i < r->n_extended; i++)
+    for (size_t i = 0; i < r->n_extended; i++)
+        if (strcmp(r->extended[i]->name, "rdma") != 0 &&
+            strcmp(r->extended[i]->name, "ephemeral-storage") != 0)
             document_put_int(a, extended, r->extended[i]->name, r->extended[i]->amount);
+    put_nonempty(a, d, "extended", extended);
+    for (size_t i = 0; i < r->n_extended; i++) {
+        if (strcmp(r->extended[i]->name, "rdma") == 0)
+            document_put_int(a, d, "rdma", r->extended[i]->amount);
+        if (strcmp(r->extended[i]->name, "ephemeral-storage") == 0)
+            put_bytes(a, d, "ephemeralStorage", true, r->extended[i]->amount);
     }
     return d;
 }

@@ -175,37 +175,60 @@ int read_env_list(const struct yaml_at *at, void *draft, struct err *err)
 
 /* ---- resources */
 
-struct amounts {
-    struct queued_amount *v;
-    size_t n;
-};
-
-static int add_amount(const struct yaml_at *at, const char *key, void *out, struct err *err)
+/* Named ones come first, so that what is printed reads back in the same order. */
+static int place_of(const char *name)
 {
-    struct amounts *a = out;
+    return strcmp(name, "ephemeral-storage") == 0 ? 2 : strcmp(name, "rdma") == 0;
+}
+
+/* One more in the list of amounts. */
+static int push_amount(const struct yaml_at *at, struct role_draft *d, struct queued_amount amount,
+                       struct err *err)
+{
+    size_t n = d->role.n_extended;
+    struct queued_amount *v = arena_alloc(d->arena, (n + 1) * sizeof(*v));
+
+    if (n == ROLE_EXTENDED_MAX)
+        return yaml_fail(at, err, "more than %d kinds of resources", ROLE_EXTENDED_MAX);
+    if (n)
+        memcpy(v, d->role.extended, n * sizeof(*v));
+    d->role.extended = v;
+    d->role.n_extended = n + 1;
+    for (; n > 0 && place_of(v[n - 1].name) > place_of(amount.name); n--)
+        v[n] = v[n - 1];
+    v[n] = amount;
+    return 0;
+}
+
+static int add_amount(const struct yaml_at *at, const char *key, void *draft, struct err *err)
+{
     uint64_t v;
 
     if (yaml_u64(at, 1, 1000000, &v, err))
         return -1;
-    a->v[a->n++] = (struct queued_amount){key, (int64_t)v};
-    return 0;
+    return push_amount(at, draft, (struct queued_amount){key, (int64_t)v}, err);
 }
 
 static int read_extended(const struct yaml_at *at, void *draft, struct err *err)
 {
-    struct role_draft *d = draft;
-    struct amounts a = {0};
-
     if (at->node->kind != YAML_MAP)
         return yaml_fail(at, err, "must be a map, like {example.com/device: 1}");
-    if (at->node->n > ROLE_EXTENDED_MAX)
-        return yaml_fail(at, err, "has more than %d entries", ROLE_EXTENDED_MAX);
-    a.v = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*a.v));
-    if (yaml_each(at, add_amount, &a, err))
+    return yaml_each(at, add_amount, draft, err);
+}
+
+/* The daemon knows what the alias stands for. */
+static int read_rdma(const struct yaml_at *at, void *draft, struct err *err)
+{
+    return add_amount(at, "rdma", draft, err);
+}
+
+static int read_ephemeral(const struct yaml_at *at, void *draft, struct err *err)
+{
+    int64_t bytes;
+
+    if (read_bytes(at, &bytes, err))
         return -1;
-    d->role.extended = a.v;
-    d->role.n_extended = a.n;
-    return 0;
+    return push_amount(at, draft, (struct queued_amount){"ephemeral-storage", bytes}, err);
 }
 
 static const struct yaml_field resource_fields[] = {
@@ -218,8 +241,8 @@ static const struct yaml_field resource_fields[] = {
     {"gpuMemoryMin", read_gpu_memory, offsetof(struct role_draft, role.gpu_memory_min), false,
      NULL},
     {"mig", NULL, 0, false, SPEC_LATER},
-    {"rdma", NULL, 0, false, SPEC_LATER},
-    {"ephemeralStorage", NULL, 0, false, SPEC_LATER},
+    {"rdma", read_rdma, 0, false, NULL},
+    {"ephemeralStorage", read_ephemeral, 0, false, NULL},
 };
 
 static int read_resources(const struct yaml_at *at, void *draft, struct err *err)

@@ -51,6 +51,7 @@ enum {
     LEVEL_LABELS_MAX = 4,
     MODELS_MAX = 32,
     CLASSES_MAX = 32,
+    ALIASES_MAX = 8,      /* of extended resources */
     RESOURCES_MAX = 32,   /* dimensions of a resource vector */
     RESOURCES_SPARE = 12, /* of them, that names in jobs leave to what nodes have */
     NODE_GPUS_MAX = 64,

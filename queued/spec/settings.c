@@ -47,6 +47,8 @@ void settings_defaults(struct settings *s)
 
     *s = (struct settings){
         .n_hierarchies = 2,
+        .n_aliases = 1,
+        .aliases = {{"rdma", "rdma/hca"}},
         .node_lost_us = 5 * 60 * USEC_PER_SEC,
         .min_runtime_us = 10 * 60 * USEC_PER_SEC,
         .grace_cap_us = 15 * 60 * USEC_PER_SEC,
@@ -88,6 +90,14 @@ uint32_t settings_product(const struct settings *s, const char *product)
             if (strcmp(s->models[i].products[j], product) == 0)
                 return i;
     return IX_NONE;
+}
+
+const char *settings_alias(const struct settings *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->n_aliases; i++)
+        if (strcmp(s->aliases[i].name, name) == 0)
+            return s->aliases[i].resource;
+    return NULL;
 }
 
 uint32_t settings_class(const struct settings *s, const char *name)

@@ -38,6 +38,11 @@ struct model_setting {
     char products[16][LABEL_MAX + 1]; /* values of nvidia.com/gpu.product or accelerator */
 };
 
+struct alias_setting {
+    char name[LABEL_MAX + 1];         /* what jobs write: "rdma" */
+    char resource[LABEL_KEY_MAX + 1]; /* the extended resource it stands for */
+};
+
 struct class_setting {
     char name[CLASS_NAME_MAX + 1];
     int32_t value;                  /* bigger wins */
@@ -65,6 +70,8 @@ struct settings {
     struct hierarchy_setting hierarchies[HIERARCHIES_MAX];
     uint32_t n_models;
     struct model_setting models[MODELS_MAX]; /* order of the configuration: order of trial */
+    uint32_t n_aliases;
+    struct alias_setting aliases[ALIASES_MAX];
     uint32_t n_classes;
     struct class_setting classes[CLASSES_MAX];
     uint32_t n_tenants;
@@ -85,6 +92,8 @@ void settings_defaults(struct settings *s);
 uint32_t settings_model(const struct settings *s, const char *name);
 /* Index of the model that lists this product label value; IX_NONE. */
 uint32_t settings_product(const struct settings *s, const char *product);
+/* The extended resource that an alias stands for; NULL: no such alias. */
+const char *settings_alias(const struct settings *s, const char *name);
 uint32_t settings_class(const struct settings *s, const char *name);
 uint32_t settings_tenant(const struct settings *s, const char *path);
 /* Default namespace of a tenant (its own or the nearest ancestor's); NULL when there is none. */

@@ -58,9 +58,12 @@ struct spec_volume {
     bool read_only;
 };
 
+#define EPHEMERAL_STORAGE "ephemeral-storage"
+
 struct spec_extended {
-    const char *name; /* an extended resource of Kubernetes, after the site's aliases */
-    int64_t amount;   /* 1.. */
+    const char
+        *name;      /* an extended resource of Kubernetes, after the site's aliases; or the above */
+    int64_t amount; /* 1.. */
 };
 
 /* A condition on a label of a node. Those of one term hold together; one term is enough. */

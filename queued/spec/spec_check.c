@@ -342,6 +342,44 @@ static int check_limits(struct check *c)
     return 0;
 }
 
+/* One extended resource, whose alias is replaced by what it stands for. */
+static int check_amount(const struct check *c, struct spec_extended *x)
+{
+    const char *alias = x->name ? settings_alias(c->settings, x->name) : NULL;
+    int64_t max = 1000000;
+
+    if (alias)
+        x->name = arena_strdup(&c->spec->arena, alias);
+    if (x->name && strcmp(x->name, EPHEMERAL_STORAGE) == 0)
+        max = INT64_C(1) << 50;
+    else if (!x->name || !strchr(x->name, '/') || !spec_is_qualified(x->name) ||
+             strlen(x->name) > LABEL_KEY_MAX)
+        return spec_bad(
+            c, ".resources.extended",
+            "names must have the form domain/name, or be an alias of the configuration");
+    if (strcmp(x->name, "nvidia.com/gpu") == 0)
+        return spec_bad(c, ".resources.extended", "nvidia.com/gpu is given by resources.gpus");
+    if (x->amount < 1 || x->amount > max)
+        return spec_bad(c, ".resources.extended",
+                        "amounts must be 1 to 1000000, of ephemeral storage 1 to 1Pi");
+    return 0;
+}
+
+static int check_extended(const struct check *c, const struct spec_role *r)
+{
+    if (r->n_extended > ROLE_EXTENDED_MAX)
+        return spec_bad(c, ".resources.extended", "more than 8");
+    for (uint32_t i = 0; i < r->n_extended; i++) {
+        if (check_amount(c, &r->extended[i]))
+            return -1;
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(r->extended[i].name, r->extended[k].name) == 0)
+                return err_set(c->err, ERR_INVALID, "%s.resources.extended: %s is asked for twice",
+                               c->at, r->extended[i].name);
+    }
+    return 0;
+}
+
 static int check_resources(struct check *c, const struct spec_role *r)
 {
     const int64_t max_bytes = INT64_C(1) << 50;
@@ -367,19 +405,7 @@ static int check_resources(struct check *c, const struct spec_role *r)
         return spec_bad(c, ".resources.shm", "must be 1Mi to 1Pi; write the unit (16Gi)");
     if (r->shm_bytes != -1 && r->memory_bytes != -1 && r->shm_bytes > r->memory_bytes)
         return spec_bad(c, ".resources.shm", "is counted inside memory and cannot exceed it");
-    if (r->n_extended > ROLE_EXTENDED_MAX)
-        return spec_bad(c, ".resources.extended", "more than 8");
-    for (uint32_t i = 0; i < r->n_extended; i++) {
-        const char *name = r->extended[i].name;
-
-        if (!name || !strchr(name, '/') || !spec_is_qualified(name) || strlen(name) > LABEL_KEY_MAX)
-            return spec_bad(c, ".resources.extended", "names must have the form domain/name");
-        if (strcmp(name, "nvidia.com/gpu") == 0)
-            return spec_bad(c, ".resources.extended", "nvidia.com/gpu is given by resources.gpus");
-        if (r->extended[i].amount < 1 || r->extended[i].amount > 1000000)
-            return spec_bad(c, ".resources.extended", "amounts must be 1 to 1000000");
-    }
-    return 0;
+    return check_extended(c, r);
 }
 
 /* Is this variable the daemon's? Users of other launchers are told at submission, not by a hang. */

@@ -426,6 +426,37 @@ static void cuda(struct spec *s)
     s->roles[0].cuda_min = "550";
 }
 
+static void asks(struct spec *s, const char *name, int64_t amount)
+{
+    struct spec_role *r = &s->roles[0];
+    struct spec_extended *v = arena_alloc(&s->arena, (r->n_extended + 1) * sizeof(*v));
+
+    if (r->n_extended)
+        memcpy(v, r->extended, r->n_extended * sizeof(*v));
+    v[r->n_extended++] = (struct spec_extended){name, amount};
+    r->extended = v;
+}
+
+static void an_alias_is_what_the_site_calls_it(void **state)
+{
+    struct spec *s = site_spec("job", 2, 8);
+    struct err err;
+
+    (void)state;
+    asks(s, "rdma", 8);
+    asks(s, "ephemeral-storage", INT64_C(20) << 30);
+    assert_int_equal(spec_check(s, &settings, &err), 0);
+    assert_string_equal(s->roles[0].extended[0].name, "rdma/hca");
+    asks(s, "rdma", 1);
+    assert_int_equal(spec_check(s, &settings, &err), -1);
+    assert_non_null(
+        strstr(err.text, "spec.roles[0].resources.extended: rdma/hca is asked for twice"));
+    s->roles[0].n_extended = 0;
+    asks(s, "qpu", 1);
+    assert_int_equal(spec_check(s, &settings, &err), -1);
+    spec_destroy(s);
+}
+
 static void a_job_up_to_normal_is_preemptible_unless_it_says_no(void **state)
 {
     struct spec *s = site_spec("job", 2, 8);
@@ -502,6 +533,7 @@ int main(void)
         TEST(what_the_configuration_decides_is_filled_in),
         TEST(sums_are_over_all_roles),
         TEST(a_copy_has_the_same_digest_and_none_of_the_memory),
+        TEST(an_alias_is_what_the_site_calls_it),
         TEST(a_job_up_to_normal_is_preemptible_unless_it_says_no),
         TEST(every_change_changes_the_digest),
     };

@@ -120,6 +120,10 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_true(w->cpu_milli == 96000);
     assert_true(w->memory_bytes == INT64_C(1500) << 30);
     assert_true(w->extended[0].amount == 2);
+    assert_int_equal(w->n_extended, 3);
+    assert_string_equal(w->extended[1].name, "rdma");
+    assert_string_equal(w->extended[2].name, "ephemeral-storage");
+    assert_true(w->extended[2].amount == INT64_C(20) << 30);
     assert_int_equal(w->n_env, 3);
     assert_string_equal(w->env[1].value, "");
     assert_string_equal(w->env[2].value, "1");
@@ -227,7 +231,7 @@ static void what_is_not_acted_on_is_refused_with_its_path(void **state)
         "minReplicas", "spares",  "leader", "startAfter",      "template",
         "envFrom",     "secrets", "ports",  "imagePullPolicy",
     };
-    static const char *const in_resources[] = {"mig", "rdma", "ephemeralStorage"};
+    static const char *const in_resources[] = {"mig"};
     static const char *const in_checkpoint[] = {"signal", "target", "path", "exitZero"};
     char text[512], want[256];
 

@@ -414,6 +414,31 @@ static void names_that_no_node_has_leave_room_for_those_of_nodes(void **state)
     assert_string_equal(cluster_node(&c->state->cluster, j->members[0].node_ix)->name, "n9");
 }
 
+static struct spec *with_disk(void)
+{
+    struct spec *s = site_spec("job", 1, 8);
+
+    s->roles[0].n_extended = 1;
+    s->roles[0].extended = arena_alloc(&s->arena, sizeof(*s->roles[0].extended));
+    s->roles[0].extended[0] = (struct spec_extended){EPHEMERAL_STORAGE, INT64_C(60) << 30};
+    return s;
+}
+
+static void disk_is_counted_like_any_other_resource(void **state)
+{
+    struct core *c = *state;
+    struct node_fact *f = site_node("n9", "b0", "r0", SITE_H100, 8);
+    struct job *j;
+
+    site_node_set(f, "ephemeral-storage", INT64_C(100) << 30);
+    core_node(c, f);
+    j = core_job(c, core_submit(c, with_disk()));
+    assert_int_equal(core_cycle(c), 1);
+    assert_string_equal(cluster_node(&c->state->cluster, j->members[0].node_ix)->name, "n9");
+    (void)core_submit(c, with_disk());
+    assert_int_equal(core_cycle(c), 0);
+}
+
 static void a_record_of_a_gang_without_members_is_not_loaded(void **state)
 {
     static const enum job_state states[] = {JOB_BINDING, JOB_STARTING, JOB_RUNNING};
@@ -471,6 +496,7 @@ int main(void)
         TEST(members_of_a_lost_node_move_on_and_stay_charged_to_it),
         TEST(a_drained_pod_is_lost_and_neither_a_success_nor_a_failure),
         TEST(names_that_no_node_has_leave_room_for_those_of_nodes),
+        TEST(disk_is_counted_like_any_other_resource),
         TEST(a_record_of_a_gang_without_members_is_not_loaded),
         TEST(a_finished_job_is_forgotten_after_its_time),
     };
