@@ -18,7 +18,7 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 TREE = os.path.dirname(HERE)
 ROWS = os.path.join(TREE, "..", "shared", "cases")
-FILES = ["kubernetes-api"]
+FILES = ["kubernetes-api", "scheduling"]
 PARTS = ["batch-systems"]  # of these, only the rows that tests/cases.tsv names
 SUITE = "tests/e2e/cases/"
 
@@ -51,7 +51,7 @@ def rows_there():
     for name in FILES + PARTS:
         try:
             with open(os.path.join(ROWS, name + ".md"), encoding="utf-8") as f:
-                rows = re.findall(r"^\| *([A-Z]\d+) *\||^(\d+)\. ", f.read(), re.M)
+                rows = re.findall(r"^\| *([A-Z]\d+)(?: [AF])? *\||^(\d+)\. ", f.read(), re.M)
                 ids |= {"%s/%s" % (name, a or b) for a, b in rows}
         except FileNotFoundError:
             if name in FILES:

@@ -219,6 +219,24 @@ static void beyond_its_quota_a_taker_must_stay_relatively_below_the_loser(void *
     assert_int_equal(a->state, JOB_RUNNING);
 }
 
+static void the_fewest_gangs_leave_then_those_that_lose_least(void **state)
+{
+    struct core *c = *state;
+    struct job *old = running(c, "a", "old", LOW, 1), *pair = running(c, "a", "pair", LOW, 2);
+    struct job *young = running(c, "a", "young", LOW, 1);
+
+    (void)submit(c, "a", "two", HIGH, 2);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(pair->state, JOB_PREEMPTING); /* one gang instead of two that lost less */
+    assert_int_equal(old->state, JOB_RUNNING);
+    assert_int_equal(young->state, JOB_RUNNING);
+    (void)submit(c, "a", "one", HIGH, 1);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(old->state, JOB_RUNNING);
+    assert_int_equal(young->state, JOB_PREEMPTING);
+    check(c);
+}
+
 static void victims_that_do_not_help_are_not_taken(void **state)
 {
     struct core *c = *state;
@@ -374,6 +392,7 @@ int main(void)
         TEST(a_gang_inside_its_quota_reclaims_from_a_tenant_above_its_own),
         TEST(work_inside_its_quota_is_never_reclaimed),
         TEST(beyond_its_quota_a_taker_must_stay_relatively_below_the_loser),
+        TEST(the_fewest_gangs_leave_then_those_that_lose_least),
         TEST(victims_that_do_not_help_are_not_taken),
         TEST(nobody_leaves_for_a_gang_that_would_not_start_even_so),
         TEST(nobody_leaves_while_what_ends_anyway_is_enough),
