@@ -93,57 +93,28 @@ void census_take(const struct cluster *c, const struct demand_role *role,
             ret->lacking = d;
 }
 
-uint64_t census_best_domain(const struct cluster *c, const struct demand *d, uint32_t role,
-                            const struct resources *asks, const char **ret_path)
+void census_domains(const struct cluster *c, const struct demand *d, uint32_t role,
+                    const struct resources *asks, struct census_domains *ret)
 {
     const struct topology *t = &c->topology;
-    uint32_t hierarchy = d->hierarchy, level = d->required;
-    uint64_t *slots = xcalloc(t->domains.n + 1, sizeof(*slots));
-    bool is_host = level >= c->settings->hierarchies[hierarchy].n_levels;
-    uint64_t best = 0;
-
-    *ret_path = NULL;
-    for (size_t i = 0; i < c->by_name.n; i++) {
-        const struct node *n = c->nodes.v[c->by_name.v[i]];
-        uint32_t ix = is_host ? IX_NONE : topology_domain_at(t, n, hierarchy, level);
-        uint64_t sum;
-        struct resources free_now;
-
-        if (!n->is_usable || !role_allows(&d->roles[role], n) || (!is_host && ix == IX_NONE))
-            continue;
-        node_free(n, &free_now);
-        sum = resources_times(asks, &free_now, JOB_PODS_MAX);
-        if (!is_host)
-            sum = slots[ix] += sum;
-        if (sum > best || !*ret_path) {
-            best = sum;
-            *ret_path = is_host ? n->name : t->domains.v[ix]->path;
-        }
-    }
-    free(slots);
-    return best;
-}
-
-uint64_t census_slices(const struct cluster *c, const struct demand *d, uint32_t role,
-                       const struct resources *asks)
-{
-    bool is_host = d->slice_level == c->settings->hierarchies[d->hierarchy].n_levels;
-    uint64_t *slots = xcalloc(c->topology.domains.n + c->nodes.n + 1, sizeof(*slots));
-    uint64_t slices = 0;
+    bool is_host = ret->level >= c->settings->hierarchies[d->hierarchy].n_levels;
+    uint64_t *slots = xcalloc(t->domains.n + c->nodes.n + 1, sizeof(*slots));
 
     for (size_t i = 0; i < c->by_name.n; i++) {
         const struct node *n = c->nodes.v[c->by_name.v[i]];
-        uint32_t ix =
-            is_host ? n->ix : topology_domain_at(&c->topology, n, d->hierarchy, d->slice_level);
+        uint32_t ix = is_host ? n->ix : topology_domain_at(t, n, d->hierarchy, ret->level);
         struct resources free_now;
 
         if (!n->is_usable || !role_allows(&d->roles[role], n) || ix == IX_NONE)
             continue;
         node_free(n, &free_now);
-        slices -= slots[ix] / d->slice_size;
+        ret->slices -= d->slice_size ? slots[ix] / d->slice_size : 0;
         slots[ix] += resources_times(asks, &free_now, JOB_PODS_MAX);
-        slices += slots[ix] / d->slice_size;
+        ret->slices += d->slice_size ? slots[ix] / d->slice_size : 0;
+        if (slots[ix] > ret->best || !ret->path) {
+            ret->best = slots[ix];
+            ret->path = is_host ? n->name : t->domains.v[ix]->path;
+        }
     }
     free(slots);
-    return slices;
 }

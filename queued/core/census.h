@@ -31,12 +31,14 @@ struct census {
 /* Count for a role; asks: what one pod takes, shares filled in. */
 void census_take(const struct cluster *c, const struct demand_role *role,
                  const struct resources *asks, struct census *ret);
-/* Best domain of the demand's required level for one of its roles: slots by all resources;
- * *ret_path NULL: no domain. */
-uint64_t census_best_domain(const struct cluster *c, const struct demand *d, uint32_t role,
-                            const struct resources *asks, const char **ret_path);
-/* Slices of a role that fit now, each into one domain. */
-uint64_t census_slices(const struct cluster *c, const struct demand *d, uint32_t role,
-                       const struct resources *asks);
+/* The domains of one level, for a role. */
+struct census_domains {
+    uint32_t level;   /* in: position in the demand's hierarchy */
+    uint64_t best;    /* pods in the best domain, by all resources */
+    const char *path; /* of it; NULL: no domain */
+    uint64_t slices;  /* that fit, each into one domain, where the demand has any */
+};
+void census_domains(const struct cluster *c, const struct demand *d, uint32_t role,
+                    const struct resources *asks, struct census_domains *ret);
 
 #endif

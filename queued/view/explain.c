@@ -112,19 +112,18 @@ static void say_insufficient(const struct state *s, const struct demand_role *r,
 static bool say_slices(const struct state *s, const struct demand *d, const struct demand_role *r,
                        const struct resources *asks, struct explain *x)
 {
-    const char *level = level_name(s->settings, d->hierarchy, d->slice_level);
-    uint64_t need, has;
+    struct census_domains k = {.level = d->slice_level};
+    uint64_t need = d->slice_size && r->each.amount[RES_GPUS] ? r->replicas / d->slice_size : 0;
 
-    if (!d->slice_size || !r->each.amount[RES_GPUS])
-        return false;
-    need = r->replicas / d->slice_size;
-    has = census_slices(&s->cluster, d, (uint32_t)(r - d->roles), asks);
-    if (has >= need)
+    if (need)
+        census_domains(&s->cluster, d, (uint32_t)(r - d->roles), asks, &k);
+    if (k.slices >= need)
         return false;
     number(x, "needed_slices", need);
-    number(x, "fitting_slices", has);
+    number(x, "fitting_slices", k.slices);
     say(x, "TopologyUnavailable", "%llu of %llu slices of %u pods have room, each in one %s",
-        (unsigned long long)has, (unsigned long long)need, d->slice_size, level);
+        (unsigned long long)k.slices, (unsigned long long)need, d->slice_size,
+        level_name(s->settings, d->hierarchy, d->slice_level));
     next_step(x, "smaller slices, or slices of a wider level, fit earlier");
     return true;
 }
@@ -132,18 +131,17 @@ static bool say_slices(const struct state *s, const struct demand *d, const stru
 static bool say_topology(const struct state *s, const struct demand *d, const struct demand_role *r,
                          const struct resources *asks, struct explain *x)
 {
-    const char *path = NULL;
-    uint64_t best;
+    struct census_domains k = {.level = d->required};
 
     if (d->required == IX_NONE)
         return false;
-    best = census_best_domain(&s->cluster, d, (uint32_t)(r - d->roles), asks, &path);
-    if (best >= r->replicas)
+    census_domains(&s->cluster, d, (uint32_t)(r - d->roles), asks, &k);
+    if (k.best >= r->replicas)
         return false;
-    number(x, "best_domain_pods", best);
+    number(x, "best_domain_pods", k.best);
     say(x, "TopologyUnavailable", "no %s has room for %u pods of role %s; best is %.80s with %llu",
         level_name(s->settings, d->hierarchy, d->required), r->replicas, r->name,
-        path ? path : "none", (unsigned long long)best);
+        k.path ? k.path : "none", (unsigned long long)k.best);
     next_step(x, "with topology.preferred instead of required it would not wait for one %s",
               level_name(s->settings, d->hierarchy, d->required));
     return true;
