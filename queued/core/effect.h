@@ -118,6 +118,5 @@ struct effect *effects_add(struct effects *e, enum effect_kind kind, struct job_
 void effects_delete_pod(struct effects *e, const char *ns, const char *name, const char *uid);
 void effects_clear(struct effects *e); /* keeps some memory for the next turn */
 void effects_fini(struct effects *e);
-const char *effect_name(enum effect_kind kind);
 
 #endif

@@ -1,37 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - names of events and the freeing of what they own. */
+/* event.c - the freeing of what events own. */
 #include "core/event.h"
 
 #include <stdlib.h>
-
-const char *event_name(enum event_kind kind)
-{
-    static const char *const names[EV_KINDS] = {
-        [EV_NONE] = "none",
-        [EV_JOB_SUBMIT] = "job-submit",
-        [EV_JOB_VERB] = "job-verb",
-        [EV_JOB_UPDATE] = "job-update",
-        [EV_NODE_DRAIN] = "node-drain",
-        [EV_GANG_PLACED] = "gang-placed",
-        [EV_GANG_CLAIMED] = "gang-claimed",
-        [EV_GANG_PREEMPTED] = "gang-preempted",
-        [EV_CLAIM_OVER] = "claim-over",
-        [EV_NODE_SEEN] = "node-seen",
-        [EV_NODE_GONE] = "node-gone",
-        [EV_POD_SEEN] = "pod-seen",
-        [EV_POD_GONE] = "pod-gone",
-        [EV_POD_BOUND] = "pod-bound",
-        [EV_POD_REFUSED] = "pod-refused",
-        [EV_HOST_WANTED] = "host-wanted",
-        [EV_SERVICE_GONE] = "service-gone",
-        [EV_SYNCED] = "synced",
-        [EV_CLUSTER] = "cluster",
-        [EV_STORE_LOW] = "store-low",
-        [EV_TIMER] = "timer",
-    };
-
-    return (unsigned)kind < EV_KINDS ? names[kind] : "unknown";
-}
 
 void node_fact_destroy(struct node_fact *n)
 {

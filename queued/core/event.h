@@ -219,7 +219,6 @@ struct event {
     } u;
 };
 
-const char *event_name(enum event_kind kind);
 void event_fini(struct event *ev);
 void node_fact_destroy(struct node_fact *n);
 void pod_fact_destroy(struct pod_fact *p);

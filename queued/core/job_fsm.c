@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_fsm.c - the table of job_fsm.def and the names of states and events. */
+/* job_fsm.c - the table of job_fsm.def and the names of states. */
 #include "core/job_fsm.h"
 
 #include <string.h>
@@ -29,19 +29,6 @@ static const char *const state_names[] = {
     [JOB_LOST] = "Lost",
     [JOB_TIMED_OUT] = "TimedOut",
     [JOB_REJECTED] = "Rejected",
-};
-
-static const char *const event_names[] = {
-    [JOB_EV_PLACED] = "placed",           [JOB_EV_HOLD] = "hold",
-    [JOB_EV_RELEASE] = "release",         [JOB_EV_CANCEL] = "cancel",
-    [JOB_EV_TIME_UP] = "time-up",         [JOB_EV_ALL_BOUND] = "all-bound",
-    [JOB_EV_REFUSED] = "refused",         [JOB_EV_REJECTED] = "rejected",
-    [JOB_EV_START_LATE] = "start-late",   [JOB_EV_MEMBER_FAILED] = "member-failed",
-    [JOB_EV_MEMBER_LOST] = "member-lost", [JOB_EV_ALL_RUNNING] = "all-running",
-    [JOB_EV_ALL_DONE] = "all-done",       [JOB_EV_GIVE_UP] = "give-up",
-    [JOB_EV_PREEMPT] = "preempt",         [JOB_EV_ALL_GONE] = "all-gone",
-    [JOB_EV_REPLACED] = "replaced",       [JOB_EV_REQUEUE] = "requeue",
-    [JOB_EV_UPDATE] = "update",
 };
 
 const struct job_fsm_row *job_fsm_rows(unsigned *ret_n)
@@ -86,9 +73,4 @@ int job_state_parse(const char *word, enum job_state *ret)
         }
     }
     return -1;
-}
-
-const char *job_event_name(enum job_event e)
-{
-    return e >= JOB_EV_PLACED && e <= JOB_EV_UPDATE ? event_names[e] : "unknown";
 }

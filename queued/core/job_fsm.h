@@ -69,6 +69,5 @@ bool job_state_is_active(enum job_state s);
 const char *job_state_name(enum job_state s);
 /* Case-insensitive; -1 for an unknown word. */
 int job_state_parse(const char *word, enum job_state *ret);
-const char *job_event_name(enum job_event e);
 
 #endif

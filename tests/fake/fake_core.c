@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/invariant.h"
+#include "invariant.h"
 #include "core/cycle.h"
 #include "util/mem.h"
 

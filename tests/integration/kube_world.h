@@ -24,6 +24,7 @@
 
 #include <cmocka.h>
 
+#include "../fake/core_names.h"
 #include "kube/kube_json.h"
 #include "kube/kube_pod.h"
 #include "kube/kube_timed.h"

@@ -15,7 +15,7 @@
 #include "core/backfill.h"
 #include "core/cycle.h"
 #include "core/future.h"
-#include "core/invariant.h"
+#include "../fake/invariant.h"
 #include "core/job_life.h"
 #include "core/preempt.h"
 #include "util/mem.h"

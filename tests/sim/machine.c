@@ -3,6 +3,7 @@
  *
  * Plays daemon.c: effects are carried out in order after the commit, from the present state.
  */
+#include "../fake/core_names.h"
 #include "sim.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@
  * print the same. QUEUED_SIM_JUNK=n shuffles allocations by a seed of its own. Exit code 1 when a
  * rule is broken; the line then has what is needed to run it again.
  */
+#include "../fake/core_names.h"
 #include "sim.h"
 
 #include <getopt.h>

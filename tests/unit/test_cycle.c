@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/cycle.h"
-#include "core/invariant.h"
+#include "../fake/invariant.h"
 
 #include "../fake/fake_core.h"
 

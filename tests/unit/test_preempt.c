@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "view/explain.h"
-#include "core/invariant.h"
+#include "../fake/invariant.h"
 #include "core/preempt.h"
 #include "util/mem.h"
 #include "../fake/fake_core.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/invariant.h"
+#include "../fake/invariant.h"
 #include "core/replace.h"
 
 #include "../fake/fake_core.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/invariant.h"
+#include "../fake/invariant.h"
 #include "core/state.h"
 
 #include "../fake/fake_core.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* invariant.h - every rule that must hold between turns, recounted from scratch. */
-#ifndef QUEUED_CORE_INVARIANT_H
-#define QUEUED_CORE_INVARIANT_H
+#ifndef QUEUED_FAKE_INVARIANT_H
+#define QUEUED_FAKE_INVARIANT_H
 
 #include "core/state.h"
 

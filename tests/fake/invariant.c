@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* invariant.c - a recount of everything that is kept up to date step by step. */
-#include "core/invariant.h"
+#include "invariant.h"
 
 #include <stdlib.h>
 #include <string.h>
