@@ -19,6 +19,7 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
                      struct err *err)
 {
     const char *ns = ev->spec->ns;
+    bool had_pods = j->attempt > (j->claim ? 1u : 0u); /* a claim counts as an attempt, without */
     enum job_state to;
 
     if (!job_fsm_next(j->state, JOB_EV_UPDATE, 0, &to))
@@ -28,10 +29,10 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
     if (j->n_updates != ev->n_updates)
         return err_set(err, ERR_CONFLICT, "job %s was changed meanwhile: look at it and try again",
                        j->name);
-    if (strcmp(ns, j->ns) != 0 && (j->attempt || intake_name_is_taken(s, ns, j->name)))
+    if (strcmp(ns, j->ns) != 0 && (had_pods || intake_name_is_taken(s, ns, j->name)))
         return err_set(err, ERR_CONFLICT,
                        "spec.tenant: job %s %s and its name cannot change: submit it anew to %s",
-                       j->name, j->attempt ? "has had pods in its namespace" : "has a namesake",
+                       j->name, had_pods ? "has had pods in its namespace" : "has a namesake",
                        ev->spec->tenant);
     return strcmp(ev->spec->tenant, j->tenant) ? intake_check_room(s, ev->spec->tenant, j->uid, err)
                                                : 0;
@@ -83,12 +84,13 @@ void update_apply(struct state *s, struct ev_update *ev, struct effects *fx)
     struct job *j = state_job(s, ev->job);
     struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
-    bool is_ordered = j->bucket != NULL; /* not while it waits for other jobs, or is held */
     struct job_note *note;
+    bool is_ordered;
 
     if (j->claim)
         claim_drop(s, j);
     backfill_forget(s, j);
+    is_ordered = j->bucket != NULL; /* not while it waits for other jobs, or is held */
     if (is_ordered)
         order_remove(s, j);
     take_spec(s, j, ev->spec);

@@ -137,6 +137,25 @@ static void a_job_that_waits_for_another_is_changed_and_waits_on(void **state)
     assert_int_equal(j->state, JOB_PENDING);
 }
 
+static void a_job_whose_nodes_are_being_freed_gives_them_up_when_it_is_changed(void **state)
+{
+    struct core *c = *state;
+    struct job *low, *taker;
+
+    low = core_job(c, core_submit(c, of_class(site_spec("low", 4, 8), "low", 100)));
+    assert_int_equal(core_cycle(c), 1);
+    core_see_all(c, low->id, POD_RUNNING);
+    core_pass(c, 660 * USEC_PER_SEC);
+    taker = core_job(c, core_submit(c, of_class(site_spec("taker", 1, 8), "high", 800)));
+    (void)core_cycle(c);
+    assert_non_null(taker->claim);
+    assert_int_equal(update(c, taker, of_tenant(site_spec("taker", 2, 4), "u", "u")).code, ERR_OK);
+    assert_null(taker->claim);
+    core_gone_all(c, low->id);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(taker->state, JOB_BINDING);
+}
+
 static void a_job_moves_to_another_tenant_with_its_count(void **state)
 {
     struct core *c = *state;
@@ -270,6 +289,7 @@ int main(void)
         TEST(the_history_says_what_changed_and_the_reason_to_wait_stays),
         TEST(a_dropped_topology_starts_what_did_not_fit),
         TEST(a_job_that_waits_for_another_is_changed_and_waits_on),
+        TEST(a_job_whose_nodes_are_being_freed_gives_them_up_when_it_is_changed),
         TEST(a_job_moves_to_another_tenant_with_its_count),
         TEST(a_job_that_had_pods_stays_in_its_namespace),
         TEST(a_job_that_does_not_wait_is_refused_with_what_to_do),
