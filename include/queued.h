@@ -545,6 +545,9 @@ struct queued_quota {
     bool has_limit;
     int64_t limit;
     uint64_t used;
+    uint64_t past_milli;     /* decayed past use, in thousandths of a GPU */
+    uint64_t share_permille; /* (used + past use) / GPUs of the model in the cluster */
+    uint64_t lent;           /* of its quota: idle, and in use by others */
 };
 
 struct queued_tenant {
@@ -554,6 +557,9 @@ struct queued_tenant {
     uint32_t active;
     size_t n_quotas;
     const struct queued_quota *quotas;
+    const char *stopped; /* by whom and why; NULL: it is open */
+    int64_t stopped_us;
+    uint32_t rank; /* of the tenants with waiting jobs, in the order they start; 0: none waits */
 };
 
 struct queued_tenants {
@@ -564,6 +570,13 @@ struct queued_tenants {
 QUEUED_API int queued_tenants(struct queued_client *c, struct queued_tenants **ret,
                               struct queued_error *error);
 QUEUED_API void queued_tenants_free(struct queued_tenants *tenants);
+/* No gang of the tenant and those below it starts until it is resumed, also over restarts; for its
+ * administrators. reason: NULL none. */
+QUEUED_API int queued_tenant_stop(struct queued_client *c, const char *tenant, const char *reason,
+                                  struct queued_error *error);
+/* No error when it is not stopped. */
+QUEUED_API int queued_tenant_resume(struct queued_client *c, const char *tenant,
+                                    struct queued_error *error);
 
 #ifdef __cplusplus
 }

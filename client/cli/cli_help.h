@@ -207,6 +207,17 @@
     "  --no-headers         without the line of titles\n"                                          \
     "  -o FORMAT            table, json, yaml\n"
 
+#define HELP_TENANT                                                                                \
+    "  queuectl tenant get\n"                                                                      \
+    "  queuectl tenant stop vision --reason \"moving the data\"\n"                                 \
+    "  queuectl tenant resume vision\n\n"                                                          \
+    "queuectl tenant get [TENANT]     state, jobs, weight and place in the order\n"                \
+    "queuectl tenant stop TENANT...   no job of it and below starts; for its administrators\n"     \
+    "queuectl tenant resume TENANT... jobs start again\n\n"                                        \
+    "  --reason TEXT        of a stop; shown with the tenant and by why\n"                         \
+    "  --no-headers         without the line of titles\n"                                          \
+    "  -o FORMAT            of get: table, json, yaml\n"
+
 #define HELP_COMPLETION                                                                            \
     "  queuectl completion bash > /etc/bash_completion.d/queuectl\n"                               \
     "  source <(queuectl completion bash)\n\n"                                                     \

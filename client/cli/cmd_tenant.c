@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_tenant.c - queuectl quota: guaranteed, used and borrowed GPUs of tenants.
- */
+/* cmd_tenant.c - queuectl quota: guaranteed, used and borrowed GPUs of tenants; queuectl tenant:
+ * their state, stop and resume. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +17,28 @@ static void add_limit(struct table *t, bool has, int64_t v)
         table_add(t, NULL);
 }
 
+/* Its place among those who wait, and what others may take back from it. */
+static void add_next(struct table *t, const struct queued_tenant *x, int64_t used,
+                     int64_t guaranteed)
+{
+    static const char *const ends[] = {"th", "st", "nd", "rd"};
+    uint32_t last = x->rank % 100 / 10 == 1 ? 0 : x->rank % 10;
+    char rank[48] = "", lost[48] = "";
+
+    if (x->rank)
+        (void)snprintf(rank, sizeof(rank), "%u%s to %s", x->rank, ends[last < 4 ? last : 0],
+                       used < guaranteed ? "start" : "borrow");
+    if (used > guaranteed)
+        (void)snprintf(lost, sizeof(lost), "%s%lld GPUs reclaimable by others", *rank ? "; " : "",
+                       (long long)(used - guaranteed));
+    if (x->stopped)
+        table_add(t, "stopped");
+    else if (*rank || *lost)
+        table_addf(t, "%s%s", rank, lost);
+    else
+        table_add(t, NULL);
+}
+
 static void add_quota(struct table *t, const struct queued_tenant *x, const struct queued_quota *q)
 {
     int64_t guaranteed = q->has_quota ? q->quota : 0;
@@ -27,10 +49,12 @@ static void add_quota(struct table *t, const struct queued_tenant *x, const stru
     add_limit(t, q->has_quota, q->quota);
     table_addf(t, "%lld", (long long)used);
     table_addf(t, "%lld", (long long)(used > guaranteed ? used - guaranteed : 0));
+    table_addf(t, "%llu", (unsigned long long)q->lent);
     add_limit(t, q->has_limit, q->limit);
     table_addf(t, "%u", x->pending);
-    table_addf(t, "%u", x->active);
-    table_addf(t, "%u", x->weight);
+    table_addf(t, "%llu.%02llu", (unsigned long long)q->share_permille / 1000,
+               (unsigned long long)q->share_permille % 1000 / 10);
+    add_next(t, x, used, guaranteed);
 }
 
 /* A tenant without any quota still has jobs to show. */
@@ -45,14 +69,40 @@ static void add_tenant(struct table *t, const struct queued_tenant *x)
 static void print_table(const struct queued_tenant *const *v, size_t n, bool has_header)
 {
     static const struct table_column columns[] = {
-        {"TENANT", TABLE_WHOLE, 0},  {"MODEL", TABLE_WHOLE, 0},    {"GUARANTEED", TABLE_WHOLE, 0},
-        {"USED", TABLE_WHOLE, 0},    {"BORROWED", TABLE_WHOLE, 0}, {"LIMIT", TABLE_WHOLE, 0},
-        {"PENDING", TABLE_WHOLE, 0}, {"ACTIVE", TABLE_WHOLE, 0},   {"WEIGHT", TABLE_WHOLE, 0},
+        {"TENANT", TABLE_WHOLE, 0}, {"MODEL", TABLE_WHOLE, 0},    {"GUARANTEED", TABLE_WHOLE, 0},
+        {"USED", TABLE_WHOLE, 0},   {"BORROWED", TABLE_WHOLE, 0}, {"LENT", TABLE_WHOLE, 0},
+        {"LIMIT", TABLE_WHOLE, 0},  {"PENDING", TABLE_WHOLE, 0},  {"SHARE", TABLE_WHOLE, 0},
+        {"NEXT", TABLE_WHOLE, 0},
     };
     struct table *t = table_create(columns, ARRAY_LEN(columns));
 
     for (size_t i = 0; i < n; i++)
         add_tenant(t, v[i]);
+    table_print(t, 0, has_header);
+    table_destroy(t);
+}
+
+static void print_tenants(const struct queued_tenant *const *v, size_t n, bool has_header)
+{
+    static const struct table_column columns[] = {
+        {"TENANT", TABLE_WHOLE, 0},  {"STATE", TABLE_WHOLE, 0},  {"PENDING", TABLE_WHOLE, 0},
+        {"ACTIVE", TABLE_WHOLE, 0},  {"WEIGHT", TABLE_WHOLE, 0}, {"RANK", TABLE_WHOLE, 0},
+        {"STOPPED", TABLE_WHOLE, 0},
+    };
+    struct table *t = table_create(columns, ARRAY_LEN(columns));
+
+    for (size_t i = 0; i < n; i++) {
+        table_add(t, v[i]->path);
+        table_add(t, v[i]->stopped ? "stopped" : "open");
+        table_addf(t, "%u", v[i]->pending);
+        table_addf(t, "%u", v[i]->active);
+        table_addf(t, "%u", v[i]->weight);
+        if (v[i]->rank)
+            table_addf(t, "%u", v[i]->rank);
+        else
+            table_add(t, NULL);
+        table_add(t, v[i]->stopped);
+    }
     table_print(t, 0, has_header);
     table_destroy(t);
 }
@@ -65,6 +115,14 @@ static struct document *tenant_document(struct arena *a, const struct queued_ten
     document_put_int(a, d, "weight", x->weight);
     document_put_int(a, d, "pending", x->pending);
     document_put_int(a, d, "active", x->active);
+    if (x->rank)
+        document_put_int(a, d, "rank", x->rank);
+    if (x->stopped) {
+        struct document *stop = document_put_map(a, d, "stopped");
+
+        document_put_text(a, stop, "text", x->stopped);
+        document_put_time(a, stop, "since", x->stopped_us);
+    }
     models = document_put_list(a, d, "models");
     for (size_t i = 0; i < x->n_quotas; i++) {
         struct document *m = document_map(a);
@@ -75,6 +133,9 @@ static struct document *tenant_document(struct arena *a, const struct queued_ten
         if (x->quotas[i].has_limit)
             document_put_int(a, m, "limit", x->quotas[i].limit);
         document_put_int(a, m, "used", (int64_t)x->quotas[i].used);
+        document_put_int(a, m, "pastMilli", (int64_t)x->quotas[i].past_milli);
+        document_put_int(a, m, "sharePermille", (int64_t)x->quotas[i].share_permille);
+        document_put_int(a, m, "lent", (int64_t)x->quotas[i].lent);
         document_add(a, models, m);
     }
     return d;
@@ -91,8 +152,15 @@ static bool is_wanted(const struct queued_tenant *x, const char *tenant)
            (x->path[len] == '\0' || x->path[len] == '/');
 }
 
-static int show(const struct queued_tenants *tenants, const char *tenant, enum cli_format format,
-                bool has_header)
+/* What to show, and how. */
+struct view {
+    const char *tenant; /* with those below it; NULL: all */
+    bool no_headers;
+    enum cli_format format;
+    void (*print)(const struct queued_tenant *const *v, size_t n, bool has_header);
+};
+
+static int show(const struct queued_tenants *tenants, const struct view *view)
 {
     struct arena a = {0};
     const struct queued_tenant **v = arena_alloc(&a, (tenants->n + 1) * sizeof(*v));
@@ -101,38 +169,30 @@ static int show(const struct queued_tenants *tenants, const char *tenant, enum c
     int rc = EXIT_OK;
 
     for (size_t i = 0; i < tenants->n; i++)
-        if (is_wanted(&tenants->v[i], tenant))
+        if (is_wanted(&tenants->v[i], view->tenant))
             v[n++] = &tenants->v[i];
-    if (n == 0 && tenant) {
-        cli_note("there is no tenant %s that you may see", tenant);
+    if (n == 0 && view->tenant) {
+        cli_note("there is no tenant %s that you may see", view->tenant);
         rc = EXIT_NOT_FOUND;
-    } else if (format == FORMAT_TABLE) {
-        print_table(v, n, has_header);
+    } else if (view->format == FORMAT_TABLE) {
+        view->print(v, n, !view->no_headers);
     } else {
         for (size_t i = 0; i < n; i++)
             document_add(&a, items, tenant_document(&a, v[i]));
-        cli_print(d, format);
+        cli_print(d, view->format);
     }
     arena_fini(&a);
     return rc;
 }
 
-int cmd_quota(int argc, char **argv)
+static int get(struct view *view)
 {
-    bool no_headers = false;
-    const struct cli_option options[] = {{"no-headers", 0, OPTION_FLAG, &no_headers}};
     struct queued_client *c = NULL;
     struct queued_tenants *tenants = NULL;
-    enum cli_format format;
     struct queued_error e;
-    int first, rc = cli_parse(&(struct cli_options){"quota", options, ARRAY_LEN(options)}, argc,
-                              argv, &first);
+    int rc;
 
-    if (rc)
-        return rc - 1;
-    if (argc - first > 1)
-        return cli_usage("quota: name one tenant, or none for all");
-    if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML, &format))
+    if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML, &view->format))
         return EXIT_USAGE;
     rc = cli_connect(&c, cli_timeout_ms());
     if (rc)
@@ -140,8 +200,76 @@ int cmd_quota(int argc, char **argv)
     if (queued_tenants(c, &tenants, &e))
         rc = cli_error(&e);
     else
-        rc = show(tenants, first < argc ? argv[first] : NULL, format, !no_headers);
+        rc = show(tenants, view);
     queued_tenants_free(tenants);
     queued_close(c);
     return rc;
+}
+
+int cmd_quota(int argc, char **argv)
+{
+    struct view view = {.print = print_table};
+    const struct cli_option options[] = {{"no-headers", 0, OPTION_FLAG, &view.no_headers}};
+    int first, rc = cli_parse(&(struct cli_options){"quota", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
+
+    if (rc)
+        return rc - 1;
+    if (argc - first > 1)
+        return cli_usage("quota: name one tenant, or none for all");
+    view.tenant = first < argc ? argv[first] : NULL;
+    return get(&view);
+}
+
+static int stop_one(struct queued_client *c, const char *tenant, bool is_back, const char *reason)
+{
+    struct queued_error e;
+
+    if (is_back ? queued_tenant_resume(c, tenant, &e) : queued_tenant_stop(c, tenant, reason, &e))
+        return cli_error(&e);
+    (void)printf("tenant/%s %s\n", tenant, is_back ? "resumed" : "stopped; what runs goes on");
+    return 0;
+}
+
+static int stop_all(int n, char **tenants, bool is_back, const char *reason)
+{
+    struct queued_client *c = NULL;
+    enum cli_format format;
+    int rc;
+
+    if (n == 0)
+        return cli_usage("tenant: name the tenants; 'queuectl tenant get' shows them");
+    if (is_back && reason)
+        return cli_usage("tenant resume: takes no --reason");
+    if (cli_format(1u << FORMAT_TABLE, &format))
+        return EXIT_USAGE;
+    rc = cli_connect(&c, cli_timeout_ms());
+    for (int i = 0; i < n && c; i++) {
+        int one = stop_one(c, tenants[i], is_back, reason);
+
+        rc = rc ? rc : one;
+    }
+    queued_close(c);
+    return rc;
+}
+
+int cmd_tenant(int argc, char **argv)
+{
+    struct view view = {.print = print_tenants};
+    const char *reason = NULL;
+    const struct cli_option options[] = {{"no-headers", 0, OPTION_FLAG, &view.no_headers},
+                                         {"reason", 0, OPTION_TEXT, &reason}};
+    int first, rc = cli_parse(&(struct cli_options){"tenant", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
+    const char *verb;
+
+    if (rc)
+        return rc - 1;
+    verb = first < argc ? argv[first++] : "";
+    if (strcmp(verb, "stop") == 0 || strcmp(verb, "resume") == 0)
+        return stop_all(argc - first, &argv[first], *verb == 'r', reason);
+    if (strcmp(verb, "get") != 0 || argc - first > 1 || reason)
+        return cli_usage("tenant: say get [TENANT], stop TENANT... or resume TENANT...");
+    view.tenant = first < argc ? argv[first] : NULL;
+    return get(&view);
 }

@@ -194,3 +194,33 @@ void queued_tenants_free(struct queued_tenants *tenants)
     arena_fini(&box->arena);
     free(box);
 }
+
+static int stop(struct queued_client *c, uint16_t method, const char *tenant, const char *reason,
+                struct queued_error *error)
+{
+    Queued__V1__TenantStopRequest request = QUEUED__V1__TENANT_STOP_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+    struct arena a = {0};
+    struct err err;
+    int rc;
+
+    request.tenant = arena_strdup(&a, tenant);
+    request.reason = reason ? arena_strdup(&a, reason) : NULL;
+    rc = client_call(c, method, &request.base, &reply, &err);
+    arena_fini(&a);
+    if (rc)
+        return client_fail(error, &err);
+    protobuf_c_message_free_unpacked(reply, NULL);
+    return 0;
+}
+
+int queued_tenant_stop(struct queued_client *c, const char *tenant, const char *reason,
+                       struct queued_error *error)
+{
+    return stop(c, QUEUED__V1__METHOD__METHOD_TENANT_STOP, tenant, reason, error);
+}
+
+int queued_tenant_resume(struct queued_client *c, const char *tenant, struct queued_error *error)
+{
+    return stop(c, QUEUED__V1__METHOD__METHOD_TENANT_RESUME, tenant, NULL, error);
+}

@@ -42,6 +42,8 @@ static const ProtobufCMessageDescriptor *reply_type(uint16_t method)
         [QUEUED__V1__METHOD__METHOD_UPDATE] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_DRAIN] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_UNDRAIN] = &queued__v1__change_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_TENANT_STOP] = &queued__v1__change_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_TENANT_RESUME] = &queued__v1__change_reply__descriptor,
     };
 
     return method < ARRAY_LEN(types) ? types[method] : NULL;

@@ -180,6 +180,9 @@ struct queued_tenant view_tenant(struct arena *a, const Queued__V1__Tenant *m)
             .has_limit = m->models[i]->has_limit,
             .limit = m->models[i]->limit,
             .used = m->models[i]->used,
+            .past_milli = m->models[i]->past_milli,
+            .share_permille = m->models[i]->share_permille,
+            .lent = m->models[i]->lent,
         };
     return (struct queued_tenant){
         .path = m->path,
@@ -188,6 +191,9 @@ struct queued_tenant view_tenant(struct arena *a, const Queued__V1__Tenant *m)
         .active = m->active,
         .n_quotas = m->n_models,
         .quotas = v,
+        .stopped = m->stopped && *m->stopped ? m->stopped : NULL,
+        .stopped_us = (int64_t)m->stopped_us,
+        .rank = m->rank,
     };
 }
 

@@ -101,6 +101,8 @@ bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *mod
 {
     uint64_t gpus[MODELS_MAX];
 
+    if (tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE)
+        return false;
     job_gpus(j, models, gpus);
     for (uint32_t m = 0; m < s->settings->n_models; m++)
         if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drain.c - nodes that an operator takes out of use, by name: that outlives the node object. */
+/* drain.c - nodes that an operator takes out of use, by name: that outlives the node object; and
+ * tenants that are stopped. */
 #include "core/intake.h"
 #include "core/verbs.h"
+#include "util/str.h"
 
 bool drain_admit(struct state *s, const struct ev_drain *ev, struct effects *fx)
 {
@@ -32,5 +34,40 @@ void drain_apply(struct state *s, const struct ev_drain *ev, struct effects *fx)
     cluster_drain(&s->cluster, ev->node, ev->is_back ? NULL : text, s->now);
     s->is_quiet = false;
     effects_add(fx, EFFECT_SAVE_DRAIN, a.job)->u.key = arena_strdup(&fx->arena, ev->node);
+    intake_conclude(s, &ev->ref, &a, fx);
+}
+
+bool stop_admit(struct state *s, const struct ev_drain *ev, struct effects *fx)
+{
+    uint32_t ix = settings_tenant(s->settings, ev->node);
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, (struct job_id){0});
+    struct err why;
+
+    if (intake_answered(s, &ev->ref, fx))
+        return false;
+    if (ix == IX_NONE) {
+        (void)err_set(&why, ERR_NOT_FOUND, "no tenant %s: 'queuectl tenant get' shows them",
+                      ev->node);
+        return intake_refuse(s, &ev->ref, fx, &why);
+    }
+    if (!ev->is_back || s->tenants.v[ix].stopped_at)
+        return true;
+    a.is_again = true;
+    intake_reply(&ev->ref, &a, fx);
+    return false;
+}
+
+void stop_apply(struct state *s, const struct ev_drain *ev, struct effects *fx)
+{
+    struct tenant *t = &s->tenants.v[settings_tenant(s->settings, ev->node)];
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, (struct job_id){0});
+
+    t->stopped_at = ev->is_back ? 0 : s->now;
+    intake_text(t->stopped_why, &ev->caller, ev->why);
+    if (ev->is_back)
+        (void)str_copy(t->stopped_why, sizeof(t->stopped_why), "");
+    t->saved_turn = s->turn;
+    t->released_gen++; /* who was passed over is looked at again */
+    s->is_quiet = false;
     intake_conclude(s, &ev->ref, &a, fx);
 }

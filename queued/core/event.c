@@ -69,6 +69,7 @@ void event_fini(struct event *ev)
         free(ev->u.update.why);
         break;
     case EV_NODE_DRAIN:
+    case EV_TENANT_STOP:
         free(ev->u.drain.node);
         free(ev->u.drain.why);
         break;

@@ -24,6 +24,7 @@ enum event_kind {
     EV_JOB_VERB,       /* a client: cancel, hold, release, requeue or preempt this job */
     EV_JOB_UPDATE,     /* a client: change what this waiting job asks for */
     EV_NODE_DRAIN,     /* an operator: no new members on this node, or give it back */
+    EV_TENANT_STOP,    /* an operator: gangs of this tenant start no more, or do again */
     EV_GANG_PLACED,    /* the cycle: a placement for a pending gang */
     EV_GANG_CLAIMED,   /* the cycle: nodes held for a pending gang, and who must leave them */
     EV_GANG_PREEMPTED, /* the cycle: a victim of a claim is told */
@@ -87,6 +88,7 @@ struct ev_update {
     char *why;          /* what is new in it, at most REASON_TEXT_MAX; owned, NULL none */
 };
 
+/* Of a node, or (EV_TENANT_STOP) of a tenant by its path. */
 struct ev_drain {
     struct request_ref ref;
     struct caller caller; /* already authorised */
@@ -196,7 +198,7 @@ struct event {
         struct ev_submit submit;
         struct ev_verb verb;
         struct ev_update update;
-        struct ev_drain drain;
+        struct ev_drain drain; /* EV_NODE_DRAIN, EV_TENANT_STOP */
         struct ev_placed placed;
         struct ev_claimed claimed;
         struct {

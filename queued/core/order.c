@@ -259,8 +259,8 @@ void order_copy_verdict(struct bucket *b, const struct bucket *from)
 
 bool order_is_awake(const struct state *s, const struct bucket *b)
 {
-    if (b->key.tenant_ix == IX_NONE)
-        return false; /* its tenant left the configuration */
+    if (b->key.tenant_ix == IX_NONE || tenant_stopped(&s->tenants, b->key.tenant_ix) != IX_NONE)
+        return false; /* its tenant left the configuration, or is stopped */
     if (!b->is_blocked || b->seen_shape_gen != s->cluster.shape_gen)
         return true;
     if ((b->seen_mature_gen != s->mature_gen ||

@@ -122,6 +122,8 @@ bool state_admit(struct state *s, struct event *ev, struct effects *fx)
         return update_admit(s, &ev->u.update, fx);
     if (ev->kind == EV_NODE_DRAIN)
         return drain_admit(s, &ev->u.drain, fx);
+    if (ev->kind == EV_TENANT_STOP)
+        return stop_admit(s, &ev->u.drain, fx);
     return true;
 }
 
@@ -166,6 +168,9 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_NODE_DRAIN:
         drain_apply(s, &ev->u.drain, fx);
+        break;
+    case EV_TENANT_STOP:
+        stop_apply(s, &ev->u.drain, fx);
         break;
     case EV_GANG_PLACED:
         gang_placed(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);

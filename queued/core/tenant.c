@@ -236,3 +236,10 @@ uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model)
     }
     return below[n];
 }
+
+uint32_t tenant_stopped(const struct tenants *t, uint32_t ix)
+{
+    while (ix != IX_NONE && t->v[ix].stopped_at == 0)
+        ix = parent_of(t, ix);
+    return ix;
+}

@@ -70,6 +70,8 @@ const struct account *tenant_account(const struct tenants *t, struct account_key
 bool tenant_splits_users(const struct tenants *t, uint32_t ix);
 /* GPUs that other tenants keep idle, since they do not lend them. */
 uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model);
+/* The tenant on the path that is stopped; IX_NONE. */
+uint32_t tenant_stopped(const struct tenants *t, uint32_t ix);
 /* Does a charge stay inside the quota that judges the tenant? Without a quota nothing does. */
 bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 /* Could it ever fit: is no limit on the path below gpus? */

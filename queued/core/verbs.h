@@ -20,5 +20,8 @@ void update_apply(struct state *s, struct ev_update *ev, struct effects *fx);
 /* drain.c: a node takes no new members from us, until it is given back; what runs there runs on. */
 bool drain_admit(struct state *s, const struct ev_drain *ev, struct effects *fx);
 void drain_apply(struct state *s, const struct ev_drain *ev, struct effects *fx);
+/* The same of a tenant with all below it: no gang starts until it is resumed. */
+bool stop_admit(struct state *s, const struct ev_drain *ev, struct effects *fx);
+void stop_apply(struct state *s, const struct ev_drain *ev, struct effects *fx);
 
 #endif

@@ -67,5 +67,6 @@ int rpc_node_topology(struct rpc_call *c, struct err *err);
 /* rpc_tenant.c */
 int rpc_tenant_hello(struct rpc_call *c, struct err *err);
 int rpc_tenant_list(struct rpc_call *c, struct err *err);
+int rpc_tenant_stop(struct rpc_call *c, struct err *err); /* and resume */
 
 #endif

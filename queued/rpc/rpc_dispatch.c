@@ -22,6 +22,8 @@ static const struct rpc_method_row rows[] = {
     {RPC_UPDATE, "update", RPC_SUBMITTER, rpc_job_update},
     {RPC_DRAIN, "drain", RPC_ADMIN, rpc_node_drain},
     {RPC_UNDRAIN, "undrain", RPC_ADMIN, rpc_node_drain},
+    {RPC_TENANT_STOP, "tenant stop", RPC_TENANT_ADMIN, rpc_tenant_stop},
+    {RPC_TENANT_RESUME, "tenant resume", RPC_TENANT_ADMIN, rpc_tenant_stop},
 };
 
 const struct rpc_method_row *rpc_methods(unsigned *ret_n)

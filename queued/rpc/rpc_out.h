@@ -93,7 +93,7 @@ void rpc_out_add_node(struct rpc_out *o, const struct state *s, const struct nod
                       const char *const *jobs, uint32_t n_jobs);
 void rpc_out_nodes(struct rpc_out *o, const struct rpc_head *h, bool more);
 void rpc_out_topology(struct rpc_out *o, const struct rpc_head *h, const struct state *s);
-void rpc_out_add_tenant(struct rpc_out *o, const struct state *s, uint32_t tenant);
+void rpc_out_add_tenant(struct rpc_out *o, const struct state *s, uint32_t tenant, usec_t now);
 void rpc_out_tenants(struct rpc_out *o, const struct rpc_head *h);
 
 #endif

@@ -146,6 +146,11 @@ static const struct rpc_rule drain_rules[] = {
     {"node", RULE_DOMAIN, 1, NODE_NAME_MAX, 1},
     {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
 };
+static const struct rpc_rule stop_rules[] = {
+    HEADER,
+    {"tenant", RULE_PATH, 1, TENANT_PATH_MAX, 1},
+    {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
+};
 static const struct rpc_rule job_rules[] = {HEADER, JOB(1)};
 static const struct rpc_rule list_rules[] = {
     HEADER,
@@ -183,6 +188,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__change_request__descriptor, change_rules},
     {&queued__v1__update_request__descriptor, update_rules},
     {&queued__v1__drain_request__descriptor, drain_rules},
+    {&queued__v1__tenant_stop_request__descriptor, stop_rules},
     {&queued__v1__get_request__descriptor, job_rules},
     {&queued__v1__list_request__descriptor, list_rules},
     {&queued__v1__why_request__descriptor, job_rules},

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_tenant.c - who the caller is, and the tenants that exist for them. */
+/* rpc_tenant.c - who the caller is, the tenants that exist for them, and stopping one. */
 #include "rpc/rpc_call.h"
+
+#include "util/mem.h"
 
 int rpc_tenant_hello(struct rpc_call *c, struct err *err)
 {
@@ -23,7 +25,28 @@ int rpc_tenant_list(struct rpc_call *c, struct err *err)
     (void)err;
     for (uint32_t i = 0; i < c->state->settings->n_tenants; i++)
         if (rpc_auth_sees(c->who, c->state->settings->tenants[i].path))
-            rpc_out_add_tenant(c->out, c->state, i);
+            rpc_out_add_tenant(c->out, c->state, i, c->now);
     rpc_out_tenants(c->out, &c->head);
+    return 0;
+}
+
+int rpc_tenant_stop(struct rpc_call *c, struct err *err)
+{
+    struct rpc_pending p = rpc_job_pending(c);
+    struct event ev = {.kind = EV_TENANT_STOP};
+    struct ev_drain *stop = &ev.u.drain;
+
+    if (!rpc_auth_sees(c->who, c->req->u.drain.node))
+        return err_set(err, ERR_NOT_FOUND, "no tenant %s that you may see: 'queuectl tenant get'",
+                       c->req->u.drain.node);
+    stop->caller = c->who->caller;
+    stop->is_back = c->req->method == RPC_TENANT_RESUME;
+    stop->node = xstrdup(c->req->u.drain.node);
+    if (*c->req->u.drain.reason)
+        stop->why = xstrdup(c->req->u.drain.reason);
+    if (rpc_job_post(c, &ev, &stop->ref, &p, err)) {
+        event_fini(&ev);
+        return -1;
+    }
     return 0;
 }

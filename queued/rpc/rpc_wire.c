@@ -76,6 +76,19 @@ static int fill_drain(struct rpc_request *r, const ProtobufCMessage *base, struc
     return 0;
 }
 
+static int fill_stop(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
+{
+    const Queued__V1__TenantStopRequest *m = (const Queued__V1__TenantStopRequest *)base;
+
+    if (!m->tenant || !*m->tenant)
+        return err_set(err, ERR_INVALID, "tenant: missing from the request");
+    if (m->reason && r->method_number == RPC_TENANT_RESUME)
+        return err_set(err, ERR_INVALID, "reason: a tenant is resumed without one");
+    r->u.drain.node = copy(&r->arena, m->tenant);
+    r->u.drain.reason = copy(&r->arena, m->reason);
+    return 0;
+}
+
 static int fill_get(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
 {
     (void)err;
@@ -187,6 +200,8 @@ static const struct shape {
     [RPC_UPDATE] = {&queued__v1__update_request__descriptor, true, true, fill_update},
     [RPC_DRAIN] = {&queued__v1__drain_request__descriptor, true, false, fill_drain},
     [RPC_UNDRAIN] = {&queued__v1__drain_request__descriptor, true, false, fill_drain},
+    [RPC_TENANT_STOP] = {&queued__v1__tenant_stop_request__descriptor, true, false, fill_stop},
+    [RPC_TENANT_RESUME] = {&queued__v1__tenant_stop_request__descriptor, true, false, fill_stop},
 };
 
 _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==

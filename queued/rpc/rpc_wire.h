@@ -57,6 +57,8 @@ enum rpc_method {
     RPC_UPDATE,
     RPC_DRAIN,
     RPC_UNDRAIN,
+    RPC_TENANT_STOP = 25,
+    RPC_TENANT_RESUME,
     RPC_METHODS, /* numbers between may be unused */
 };
 
@@ -91,7 +93,7 @@ struct rpc_request {
         } update;
         struct {
             const char *node, *reason;
-        } drain; /* and undrain */
+        } drain; /* and undrain; of a tenant: stop and resume */
         struct {
             uint32_t limit; /* 1..LIST_PAGE_MAX */
             uint8_t token[RPC_TOKEN_BYTES];

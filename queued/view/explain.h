@@ -34,8 +34,10 @@ struct explain {
 
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret);
 
-/* explain_tenant.c: a limit of the tenant or of its user is full, or too small for ever; it is not
- * preemptible and the quota is full; it goes beyond the quota and others keep what is free. */
+/* explain_tenant.c: the tenant is stopped; a limit of the tenant or of its user is full, or too
+ * small for ever; it is not preemptible and the quota is full; it goes beyond the quota and others
+ * keep what is free. */
+bool explain_stopped(const struct state *s, const struct job *j, struct explain *x);
 bool explain_limit(const struct state *s, const struct job *j, struct explain *x, bool ever);
 bool explain_quota(const struct state *s, const struct job *j, struct explain *x);
 bool explain_unlent(const struct state *s, const struct job *j, struct explain *x);

@@ -3,6 +3,17 @@
  */
 #include "view/explain_say.h"
 
+bool explain_stopped(const struct state *s, const struct job *j, struct explain *x)
+{
+    uint32_t at = tenant_stopped(&s->tenants, j->tenant_ix);
+    char t[FORMAT_MAX];
+
+    if (at != IX_NONE)
+        say(x, "QueueStopped", "tenant %s is stopped since %s %s", s->settings->tenants[at].path,
+            format_time(t, s->tenants.v[at].stopped_at), s->tenants.v[at].stopped_why);
+    return at != IX_NONE;
+}
+
 /* Where a limit stops a role, on the last of its models; at IX_NONE: nowhere. */
 struct full {
     uint32_t at;

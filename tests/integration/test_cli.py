@@ -238,6 +238,23 @@ class Cli(unittest.TestCase):
         nodes = json.loads(self.good("nodes", "-o", "json"))["items"]
         return next(n for n in nodes if n["name"] == name)
 
+    def test_a_stopped_tenant_waits_until_it_is_resumed(self):
+        out = self.good("tenant", "stop", "infra", "--reason", "moving")
+        self.assertEqual(out, "tenant/infra stopped; what runs goes on\n")
+        job = self.submit("stopped", 1, "gang.queued/run-duration: 1h", "--tenant", "infra")
+        self.daemon.kill()
+        self.daemon.wait()
+        self.start_daemon()
+        wait_for(lambda: "QueueStopped" in self.good("why", job), "the reason")
+        self.assertRegex(self.good("tenant", "get", "infra"), r"infra +stopped +1 .* by \w+: moving")
+        item = json.loads(self.good("tenant", "get", "infra", "-o", "json"))["items"][0]
+        self.assertRegex(item["stopped"]["text"], r"^by \w+: moving$")
+        self.assertEqual(self.good("tenant", "resume", "infra"), "tenant/infra resumed\n")
+        self.assertEqual(self.run_cli("wait", job, "--for", "running", "--timeout", "30s")[0], 0)
+        self.assertRegex(self.good("quota", "infra"), r"infra +H100 +16 +8 +0 ")
+        self.good("cancel", job)
+        self.refused(3, "no tenant nosuch", "tenant", "stop", "nosuch")
+
     def test_a_drained_node_takes_nothing_new_until_it_is_given_back(self):
         job = self.submit("drained", 1, "gang.queued/run-duration: 1h")
         self.assertEqual(self.run_cli("wait", job, "--for", "running", "--timeout", "30s")[0], 0)
@@ -444,7 +461,7 @@ class Cli(unittest.TestCase):
     def test_cluster_and_tenants_are_shown(self):
         self.assertEqual(len(self.good("nodes", "--no-headers").splitlines()), 8)
         self.assertIn("rack", self.good("topology"))
-        self.assertRegex(self.good("quota", "vision"), r"vision +H100 +32 +\d+ +\d+ +96 ")
+        self.assertRegex(self.good("quota", "vision"), r"vision +H100 +32 +\d+ +\d+ +\d+ +96 ")
         self.refused(3, "no tenant nosuch", "quota", "nosuch")
         self.assertIn("queued ", self.good("version"))
 

@@ -141,7 +141,7 @@ class Identity(RpcTest):
         for method in wire.METHODS:
             fields = {"submit": ((2, wire.golden_spec()),), "watch": ((6, 1),)}.get(method, ())
             if method in ("cancel", "get", "why", "hold", "release", "requeue", "preempt",
-                          "update", "drain", "undrain"):
+                          "update", "drain", "undrain", "tenant-stop", "tenant-resume"):
                 fields = ((2, "x"),)
             payload = wire.request(method, *fields)
             self.assertEqual(as_user("games", lambda: self.call(payload)[1]), DENIED, method)

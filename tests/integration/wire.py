@@ -15,6 +15,7 @@ METHODS = {
     "why": 6, "watch": 7, "nodes": 8, "topology": 9, "tenants": 10,
     "hold": 11, "release": 12, "requeue": 13, "preempt": 14,
     "update": 15, "drain": 16, "undrain": 17,
+    "tenant-stop": 25, "tenant-resume": 26,
 }
 GOLDEN_ID = b"0123456789abcdef"
 GREETING = b"\xff" + b"\0" * 7 + b"\1\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32
@@ -195,6 +196,7 @@ def golden():
         "update": ((2, "resnet-7f3k"), (3, "more time"), (4, "low"), (5, "vision"),
                    (6, 7200 * 10**6), (7, "block"), (8, "rack")),
         "drain": ((2, "node-007"), (3, "disk swap")), "undrain": ((2, "node-007"),),
+        "tenant-stop": ((2, "vision"), (3, "moving the data")), "tenant-resume": ((2, "vision"),),
     }
     return {name: request(name, *fields, request_id=GOLDEN_ID) for name, fields in bodies.items()}
 

@@ -262,7 +262,9 @@ static int check_sleepers(struct sim *s)
     for (size_t i = 0; i < s->state->by_id.n; i++) {
         const struct job *j = s->state->by_id.v[i];
 
-        if (j->bucket && j->tenant_ix != IX_NONE && j->not_before <= s->now && would_fit(s, j))
+        if (j->bucket && j->tenant_ix != IX_NONE &&
+            tenant_stopped(&s->state->tenants, j->tenant_ix) == IX_NONE &&
+            j->not_before <= s->now && would_fit(s, j))
             return broken(s, "sleeps and would fit", j);
     }
     return 0;

@@ -211,6 +211,21 @@ static void update(struct client *c, struct inbox *inbox, usec_t now)
     }
 }
 
+/* An operator stops a tenant and, more often, resumes it. */
+static void stop(struct client *c, struct inbox *inbox)
+{
+    struct event ev = {.kind = EV_TENANT_STOP};
+    uint32_t ix = rng_below(c->rng, c->settings->n_tenants);
+
+    if (inbox_room(inbox) == 0)
+        return;
+    ev.u.drain = (struct ev_drain){.node = xstrdup(c->settings->tenants[ix].path),
+                                   .is_back = !rng_one_in(c->rng, 3)};
+    ev.u.drain.ref.uid = 1;
+    memcpy(ev.u.drain.ref.request_id, &(uint64_t){rng_next(c->rng)}, sizeof(uint64_t));
+    (void)inbox_push(inbox, &ev);
+}
+
 /* An operator, without memory of his own: no request of his is repeated. */
 static void drain(struct client *c, struct inbox *inbox)
 {
@@ -255,6 +270,8 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
         update(c, inbox, now);
     else if (what < 34)
         drain(c, inbox);
+    else if (what < 36)
+        stop(c, inbox);
 }
 
 /* The same key in the same tenant must always mean one job, as long as keys are kept. */

@@ -177,6 +177,14 @@ static const struct expected {
      {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
+    {RPC_TENANT_STOP,
+     {{ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_NOT_FOUND, ERR_OK}}},
+    {RPC_TENANT_RESUME,
+     {{ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_TOPOLOGY, {{0}, {0}, {0}}},
     {RPC_TENANTS, {{0}, {0}, {0}}},
 };
@@ -265,6 +273,10 @@ static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method m
     }
     if (method == RPC_DRAIN || method == RPC_UNDRAIN) {
         r->u.drain.node = "n0";
+        r->u.drain.reason = "";
+    }
+    if (method == RPC_TENANT_STOP || method == RPC_TENANT_RESUME) {
+        r->u.drain.node = arena_strdup(&r->arena, j->tenant);
         r->u.drain.reason = "";
     }
     if (method != RPC_SUBMIT)

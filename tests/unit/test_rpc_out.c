@@ -250,7 +250,7 @@ static void tenants_show_what_their_subtree_uses(void **state)
     (void)fake_rpc_job(&g->f, "vision/inner", "resnet", 4242);
     rpc_out_begin(&g->out);
     for (uint32_t i = 0; i < g->f.settings.n_tenants; i++)
-        rpc_out_add_tenant(&g->out, g->f.state, i);
+        rpc_out_add_tenant(&g->out, g->f.state, i, g->f.state->now);
     rpc_out_tenants(&g->out, &h);
     r = unpack(g, &queued__v1__tenants_reply__descriptor);
     assert_int_equal(r->n_tenants, 3);

@@ -289,15 +289,25 @@ static const struct {
     const char *file;
     enum rpc_method method;
 } golden[] = {
-    {"v1-hello.bin", RPC_HELLO},       {"v1-submit.bin", RPC_SUBMIT},
-    {"v1-cancel.bin", RPC_CANCEL},     {"v1-get.bin", RPC_GET},
-    {"v1-list.bin", RPC_LIST},         {"v1-why.bin", RPC_WHY},
-    {"v1-watch.bin", RPC_WATCH},       {"v1-nodes.bin", RPC_NODES},
-    {"v1-topology.bin", RPC_TOPOLOGY}, {"v1-tenants.bin", RPC_TENANTS},
-    {"v1-hold.bin", RPC_HOLD},         {"v1-release.bin", RPC_RELEASE},
-    {"v1-requeue.bin", RPC_REQUEUE},   {"v1-preempt.bin", RPC_PREEMPT},
-    {"v1-update.bin", RPC_UPDATE},     {"v1-drain.bin", RPC_DRAIN},
+    {"v1-hello.bin", RPC_HELLO},
+    {"v1-submit.bin", RPC_SUBMIT},
+    {"v1-cancel.bin", RPC_CANCEL},
+    {"v1-get.bin", RPC_GET},
+    {"v1-list.bin", RPC_LIST},
+    {"v1-why.bin", RPC_WHY},
+    {"v1-watch.bin", RPC_WATCH},
+    {"v1-nodes.bin", RPC_NODES},
+    {"v1-topology.bin", RPC_TOPOLOGY},
+    {"v1-tenants.bin", RPC_TENANTS},
+    {"v1-hold.bin", RPC_HOLD},
+    {"v1-release.bin", RPC_RELEASE},
+    {"v1-requeue.bin", RPC_REQUEUE},
+    {"v1-preempt.bin", RPC_PREEMPT},
+    {"v1-update.bin", RPC_UPDATE},
+    {"v1-drain.bin", RPC_DRAIN},
     {"v1-undrain.bin", RPC_UNDRAIN},
+    {"v1-tenant-stop.bin", RPC_TENANT_STOP},
+    {"v1-tenant-resume.bin", RPC_TENANT_RESUME},
 };
 
 static void golden_requests_decode(void **state)

@@ -362,6 +362,74 @@ static void waiting_jobs_are_limited_for_each_user(void **state)
     assert_int_equal(ask(c, "t", 8, 9).code, ERR_OK);
 }
 
+/* ---- a tenant that is stopped */
+
+static struct answer stop(struct core *c, const char *tenant, bool is_back)
+{
+    struct event ev = {.kind = EV_TENANT_STOP};
+
+    ev.u.drain = (struct ev_drain){.node = xstrdup(tenant),
+                                   .is_back = is_back,
+                                   .why = is_back ? NULL : xstrdup("moving the data"),
+                                   .caller.user = "root",
+                                   .ref.reply_token = 1};
+    memcpy(ev.u.drain.ref.request_id, &(uint64_t){++c->n_requests}, sizeof(uint64_t));
+    (void)core_apply(c, &ev);
+    return core_last(c, EFFECT_REPLY)->u.reply->answer;
+}
+
+static void a_stopped_tenant_starts_nothing_below_it_and_others_go_on(void **state)
+{
+    struct core *c = *state;
+    struct job *own, *inner, *other;
+    struct explain x;
+
+    (void)site_tenant(&c->settings, "t/inner");
+    add_tenants(c);
+    assert_int_equal(stop(c, "t", false).code, ERR_OK);
+    own = submit(c, "t", 1);
+    inner = submit(c, "t/inner", 1);
+    other = submit(c, "u", 1);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(other->state, JOB_BINDING);
+    x = why(c, inner, "QueueStopped");
+    assert_non_null(strstr(x.text, "tenant t is stopped since"));
+    assert_non_null(strstr(x.text, "by root: moving the data"));
+    assert_int_equal(stop(c, "t", true).code, ERR_OK);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(own->state, JOB_BINDING);
+}
+
+static void a_stop_leaves_what_runs_and_no_room_reserved(void **state)
+{
+    struct core *c = *state;
+    struct job *running, *big, *other;
+
+    add_tenants(c);
+    running = submit(c, "t", 1);
+    assert_int_equal(core_cycle(c), 1);
+    big = submit(c, "t", 4); /* has room reserved when running ends */
+    assert_int_equal(core_cycle(c), 0);
+    (void)stop(c, "t", false);
+    other = submit(c, "u", 3);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(other->state, JOB_BINDING);
+    assert_int_equal(running->state, JOB_BINDING);
+    assert_int_equal(big->state, JOB_PENDING);
+}
+
+static void stops_are_refused_where_there_is_no_tenant_and_resuming_twice_is_fine(void **state)
+{
+    struct core *c = *state;
+
+    add_tenants(c);
+    assert_int_equal(stop(c, "nosuch", false).code, ERR_NOT_FOUND);
+    assert_int_equal(stop(c, "u", true).code, ERR_OK);
+    assert_true(core_last(c, EFFECT_REPLY)->u.reply->answer.is_again);
+    assert_int_equal(stop(c, "u", false).code, ERR_OK);
+    assert_int_equal(c->state->tenants.v[1].saved_turn, c->state->turn); /* it is stored */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +458,13 @@ int main(void)
                                         core_tear_down),
         cmocka_unit_test_setup_teardown(waiting_jobs_are_limited_for_each_user, core_set_up,
                                         core_tear_down),
+        cmocka_unit_test_setup_teardown(a_stopped_tenant_starts_nothing_below_it_and_others_go_on,
+                                        core_set_up, core_tear_down),
+        cmocka_unit_test_setup_teardown(a_stop_leaves_what_runs_and_no_room_reserved, core_set_up,
+                                        core_tear_down),
+        cmocka_unit_test_setup_teardown(
+            stops_are_refused_where_there_is_no_tenant_and_resuming_twice_is_fine, core_set_up,
+            core_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

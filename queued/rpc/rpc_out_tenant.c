@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rpc_out_tenant.c - tenants as messages: quota, use, share, place in the order, stop. */
+#include "core/order.h"
+#include "core/share.h"
+#include "rpc/rpc_auth.h"
+#include "rpc/rpc_message.h"
+#include "rpc/rpc_out.h"
+#include "rpc/rpc_spec.h"
+
+/* Past use of a model by a tenant with all below it, in units of 2^-SHARE_BITS GPUs. The core's
+ * own sum is only as new as its last decision. */
+static uint64_t past_of(const struct state *s, uint32_t tenant, uint32_t model, usec_t now)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = tenant; i < s->settings->n_tenants; i++) { /* children come later */
+        const struct tenant *t = &s->tenants.v[i];
+
+        if (rpc_auth_is_within(s->settings->tenants[i].path, s->settings->tenants[tenant].path))
+            sum += share_usage(&t->past[model], t->own[model], s->settings->half_life_us, now);
+    }
+    return sum;
+}
+
+static uint64_t milli(uint64_t value)
+{
+    return value * 125 >> (SHARE_BITS - 3); /* times 1000 / 2^SHARE_BITS */
+}
+
+static Queued__V1__TenantModel *tenant_model(struct arena *a, const struct state *s, uint32_t ix,
+                                             uint32_t model, usec_t now)
+{
+    const struct tenant_setting *set = &s->settings->tenants[ix];
+    const struct tenant *t = &s->tenants.v[ix];
+    const struct free_histogram *h = s->cluster.topology.all[model];
+    uint64_t total = (uint64_t)s->cluster.model_gpus[model], free = h ? h->free_gpus : 0, idle;
+    uint64_t past = past_of(s, ix, model, now);
+    Queued__V1__TenantModel *m = arena_alloc(a, sizeof(*m));
+
+    queued__v1__tenant_model__init(m);
+    m->model = rpc_text(s->settings->models[model].name);
+    m->has_quota = set->quota.gpus[model] >= 0;
+    m->quota = set->quota.gpus[model];
+    m->has_limit = set->limit.gpus[model] >= 0;
+    m->limit = set->limit.gpus[model];
+    m->has_used = true;
+    m->used = t->used[model];
+    m->has_past_milli = m->has_share_permille = m->has_lent = true;
+    m->past_milli = milli(past);
+    m->share_permille = total ? (milli(past) + 1000 * m->used) / total : 0;
+    idle = m->has_quota && m->used < (uint64_t)m->quota ? (uint64_t)m->quota - m->used : 0;
+    m->lent = idle > free ? idle - free : 0;
+    return m->has_quota || m->has_limit || m->used > 0 || m->past_milli > 0 ? m : NULL;
+}
+
+static const struct job *head_of(const struct state *s, uint32_t tenant)
+{
+    const struct order_queue *q = &s->queues.v[tenant];
+
+    return q->entries.n ? q->entries.v[0].bucket->head : NULL;
+}
+
+/* Place of its first waiting job among the first ones of all tenants; 0: none waits. */
+static uint32_t rank_of(const struct state *s, uint32_t tenant)
+{
+    const struct job *own = head_of(s, tenant);
+    uint32_t rank = own ? 1 : 0;
+
+    for (uint32_t i = 0; i < s->settings->n_tenants && own; i++)
+        if (i != tenant && head_of(s, i))
+            rank += share_precedes(s, head_of(s, i), own);
+    return rank;
+}
+
+void rpc_out_add_tenant(struct rpc_out *o, const struct state *s, uint32_t tenant, usec_t now)
+{
+    Queued__V1__Tenant *m = arena_alloc(&o->arena, sizeof(*m));
+
+    queued__v1__tenant__init(m);
+    m->path = rpc_text(s->settings->tenants[tenant].path);
+    m->has_weight = m->has_pending = m->has_active = true;
+    m->weight = s->settings->tenants[tenant].weight;
+    m->pending = s->tenants.v[tenant].pending;
+    m->active = s->tenants.v[tenant].active;
+    m->has_rank = true;
+    m->rank = rank_of(s, tenant);
+    m->stopped = rpc_text(s->tenants.v[tenant].stopped_why);
+    m->has_stopped_us = s->tenants.v[tenant].stopped_at != 0;
+    m->stopped_us = (uint64_t)s->tenants.v[tenant].stopped_at;
+    m->models = arena_alloc(&o->arena, s->settings->n_models * sizeof(*m->models));
+    for (uint32_t i = 0; i < s->settings->n_models; i++) {
+        Queued__V1__TenantModel *model = tenant_model(&o->arena, s, tenant, i, now);
+
+        if (model)
+            m->models[m->n_models++] = model;
+    }
+    rpc_message_add(o, &m->base);
+}
+
+void rpc_out_tenants(struct rpc_out *o, const struct rpc_head *h)
+{
+    Queued__V1__TenantsReply m = QUEUED__V1__TENANTS_REPLY__INIT;
+
+    m.header = rpc_message_head(o, h);
+    m.n_tenants = o->items.n;
+    m.tenants = (Queued__V1__Tenant **)o->items.v;
+    rpc_message_close(o, RPC_TENANTS, &m.base);
+}
