@@ -2,8 +2,8 @@
 /* backfill.c - replay the latest ends onto a fork until the blocked gang fits (EASY backfill,
  * Mu'alem and Feitelson 2001, with hosts instead of counts).
  *
- * Ends only free, so the first that suffices is found by halving. A reservation is kept as it is
- * while its hosts hold it; a new look replaces it only by an earlier one.
+ * Ends only free, so the first that suffices is found without a look at each. A reservation is kept
+ * as it is while its hosts hold it; a new look replaces it only by an earlier one.
  */
 #include "core/backfill.h"
 
@@ -39,6 +39,7 @@ struct reservation {
 struct backfill {
     struct reservation of[SLOTS];
     const struct cluster *beside[SLOTS];
+    struct cluster *scratch; /* of plan() */
     uint64_t gen;
 };
 
@@ -59,6 +60,7 @@ void backfill_destroy(struct backfill *b)
 {
     for (int m = 0; m < SLOTS; m++)
         reservation_drop(b, &b->of[m]);
+    cluster_fork_free(b->scratch);
     free(b);
 }
 
@@ -135,12 +137,13 @@ static bool models_of(const struct state *s, const struct job *j, uint32_t slot,
     return cycle_admits(s, j, ret);
 }
 
-static void fork_anew(struct reservation *r, const struct cluster *c)
+static struct cluster *fork_anew(struct cluster **fork, const struct cluster *c)
 {
-    if (r->fork)
-        cluster_fork_copy(r->fork, c);
+    if (*fork)
+        cluster_fork_copy(*fork, c);
     else
-        r->fork = cluster_fork(c);
+        *fork = cluster_fork(c);
+    return *fork;
 }
 
 /* Fork at r->at with the gang in place. false: its hosts have no room for it at that time. */
@@ -152,7 +155,7 @@ static bool rebuild(const struct state *s, struct reservation *r)
     if (r->stamp == stamp)
         return r->fits;
     r->stamp = stamp;
-    fork_anew(r, &s->cluster);
+    (void)fork_anew(&r->fork, &s->cluster);
     for (size_t i = 0; i < s->active.n; i++)
         if (backfill_end(s->active.v[i], 0) <= r->at)
             future_release(r->fork, s->active.v[i]);
@@ -192,48 +195,43 @@ static usec_t latest_end(const struct job *j)
     return backfill_end(j, 0);
 }
 
-/* The earliest plan for j in a slot; false: the ends that are known do not suffice. `before` has
- * the first `lo` ends given back, where j does not fit, and grows as lo does. */
+/* The earliest plan for j in a slot; false: the ends that are known do not suffice. The scratch
+ * fork has the first `given` ends given back, and is moved to where the next look is. */
 static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec_t now,
                  struct reservation *ret)
 {
     uint8_t models[JOB_ROLES_MAX];
     struct place_wish wish = {.demand = j->demand, .models = models};
-    struct cluster *before;
+    struct cluster *fork;
     ending_list ends = {0};
-    size_t lo = 0, hi, mid, given = 0;
+    size_t lo = 0, hi, mid = 0, given = 0;
 
     if ((slot < MODELS_MAX && s->cluster.model_gpus[slot] == 0) || !models_of(s, j, slot, models))
         return false;
     wish.n_beside = backfill_beside(s, j, INT64_MAX, &wish.beside);
     future_ends(s, latest_end, &ends);
     hi = ends.n + 1;
-    mid = ends.n; /* at the end of all: what does not fit then never will */
-    before = cluster_fork(&s->cluster);
+    fork = fork_anew(&s->backfill->scratch, &s->cluster);
     while (lo < hi) {
         struct place_result p = {0};
 
-        fork_anew(ret, before);
-        for (size_t i = given; i < mid; i++)
-            future_release(ret->fork, ends.v[i].job);
-        if (cycle_leaves_unlent(s, ret->fork, j, models) && place_gang(ret->fork, &wish, &p)) {
+        for (; given < mid; given++)
+            future_release(fork, ends.v[given].job);
+        for (; given > mid; given--)
+            future_hold(fork, ends.v[given - 1].job);
+        if (cycle_leaves_unlent(s, fork, j, models) && place_gang(fork, &wish, &p)) {
             keep_plan(ret, j, &p);
             ret->job = j->id;
             ret->at = mid && ends.v[mid - 1].at > now ? ends.v[mid - 1].at : now;
             ret->planned_at = now;
             hi = mid;
         } else {
-            struct cluster *swap = before;
-
-            before = ret->fork;
-            ret->fork = swap;
-            given = mid;
             lo = mid + 1;
         }
-        mid = lo + (hi - lo) / 2;
+        /* in growing steps up to the first that suffices, then by halving */
+        mid = ret->job.v ? lo + (hi - lo) / 2 : lo * 2 < hi ? lo * 2 : hi - 1;
     }
     vec_fini(&ends);
-    cluster_fork_free(before);
     return ret->job.v != 0;
 }
 
@@ -275,12 +273,12 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
             to = &b->of[m];
         }
         vec_fini(&r.held);
-        cluster_fork_free(r.fork);
     }
     if (own && rebuild(s, own) && (!best.job.v || best.at >= own->at)) {
         vec_fini(&best.held);
-        cluster_fork_free(best.fork);
     } else if (to) {
+        best.fork = to->fork; /* memory that is used again */
+        to->fork = NULL;
         reservation_drop(b, to);
         *to = best;
     }
