@@ -98,11 +98,14 @@ first_lines "$work/sources" | awk -F '\t' '
 first_lines "$work/scripts" | awk -F '\t' -v want='# SPDX-License-Identifier: Apache-2.0' '
     $2 != want && $3 != want { print $1 ":1: no line \047" want "\047 at the top" }' >> "$faults"
 
-# ---- the walk: each `path.c` `function()` of a numbered row exists
+# ---- the walks: each `path.c` `function()` of a numbered row exists
 awk -F '\t' '$4 == "function" { print $1 "\t" $5 }' "$work/tags" > "$work/defined"
-walk=docs/architecture.md
-[ -e "$walk" ] || walk=/dev/null
-awk -v file=docs/architecture.md '
+walks=
+for file in docs/architecture.md docs/a-decision.md; do
+    [ ! -e "$file" ] || walks="$walks $file"
+done
+# shellcheck disable=SC2086 # a list
+awk '
     NR == FNR { known[$1 "\t" $2] = 1; files[$1] = 1; next }
     /^\| *[0-9]+ *\|/ {
         rows++
@@ -112,18 +115,18 @@ awk -v file=docs/architecture.md '
         for (i = 2; i <= n; i += 2) {
             if (part[i] ~ /^[a-z_\/]+\.[ch]$/) {
                 path = part[i]
-                if (!(path in files)) printf "%s:%d: %s does not exist or defines nothing\n", file, FNR, path
+                if (!(path in files)) printf "%s:%d: %s does not exist or defines nothing\n", FILENAME, FNR, path
             } else if (part[i] ~ /^[a-z0-9_]+\(\)$/ && path != "") {
                 found = 1
                 name = substr(part[i], 1, length(part[i]) - 2)
                 if ((path in files) && !((path "\t" name) in known))
-                    printf "%s:%d: %s has no function %s()\n", file, FNR, path, name
+                    printf "%s:%d: %s has no function %s()\n", FILENAME, FNR, path, name
             }
         }
-        if (!found) printf "%s:%d: names no function\n", file, FNR
+        if (!found) printf "%s:%d: names no function\n", FILENAME, FNR
     }
-    END { if (rows < 10) printf "%s:1: the walk of a job is missing\n", file }' \
-    "$work/defined" "$walk" >> "$faults"
+    END { if (rows < 10) printf "%s:1: the walk of a job is missing\n", FILENAME }' \
+    "$work/defined" ${walks:-/dev/null} >> "$faults"
 
 # ---- report
 echo "biggest files (lines):"
