@@ -195,7 +195,10 @@ struct queued_spec {
     int64_t checkpoint_grace_us;
     bool has_preemptible; /* false: by the class */
     bool is_preemptible;
-    uint32_t slice_size; /* topology.slice; 0: none */
+    const char *preemption_policy; /* Never or LowerPriority; NULL: by the class */
+    uint32_t max_lost_gpu_hours;   /* 0: no bound */
+    const char *on_preemption;     /* requeue or end; NULL: requeue */
+    uint32_t slice_size;           /* topology.slice; 0: none */
     const char *slice_level;
     bool is_held; /* begins Held, until released */
     size_t n_depends_on;

@@ -209,6 +209,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
 {
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
     struct document *failure = document_map(a), *checkpoint = document_map(a), *roles;
+    struct document *preemption = document_map(a);
 
     document_put_text(a, d, "tenant", m->tenant);
     document_put_text(a, d, "namespace", m->namespace_);
@@ -216,6 +217,11 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     document_put_text(a, d, "priorityClass", m->priority_class);
     if (m->has_preemptible)
         document_put_bool(a, d, "preemptible", m->preemptible);
+    document_put_text(a, preemption, "policy", m->preemption_policy);
+    if (m->max_lost_gpu_hours)
+        document_put_int(a, preemption, "maxLostGpuHours", m->max_lost_gpu_hours);
+    put_nonempty(a, d, "preemption", preemption);
+    document_put_text(a, d, "onPreemption", m->on_preemption);
     if (m->hold)
         document_put_bool(a, d, "hold", true);
     put_depends(a, d, m);

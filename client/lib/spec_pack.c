@@ -170,6 +170,10 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->has_preemptible = s->has_preemptible;
     m->preemptible = s->is_preemptible;
     m->has_hold = m->hold = s->is_held;
+    m->preemption_policy = text(s->preemption_policy);
+    m->has_max_lost_gpu_hours = s->max_lost_gpu_hours > 0;
+    m->max_lost_gpu_hours = s->max_lost_gpu_hours;
+    m->on_preemption = text(s->on_preemption);
     m->slice_level = text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;

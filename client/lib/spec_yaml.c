@@ -138,6 +138,51 @@ static int read_failure_policy(const struct yaml_at *at, void *out, struct err *
     return yaml_walk(at, failure_fields, ARRAY_LEN(failure_fields), out, err);
 }
 
+/* One of two words; NULL: neither. */
+static int read_word(const struct yaml_at *at, const char *one, const char *two, const char **ret,
+                     struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, one) != 0 && strcmp(s, two) != 0)
+        return yaml_fail(at, err, "\"%.40s\" must be %s or %s", s, one, two);
+    *ret = strcmp(s, one) == 0 ? one : two;
+    return 0;
+}
+
+static int read_policy(const struct yaml_at *at, void *out, struct err *err)
+{
+    return read_word(at, "Never", "LowerPriority", out, err);
+}
+
+static int read_on_preemption(const struct yaml_at *at, void *out, struct err *err)
+{
+    return read_word(at, "requeue", "end", out, err);
+}
+
+static int read_lost(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    uint64_t v;
+
+    if (yaml_u64(at, 1, 1000000, &v, err))
+        return -1;
+    d->spec.max_lost_gpu_hours = (uint32_t)v;
+    return 0;
+}
+
+static const struct yaml_field preemption_fields[] = {
+    {"policy", read_policy, offsetof(struct spec_draft, spec.preemption_policy), false, NULL},
+    {"maxLostGpuHours", read_lost, 0, false, NULL},
+};
+
+static int read_preemption(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, preemption_fields, ARRAY_LEN(preemption_fields), out, err);
+}
+
 struct roles {
     struct arena *arena;
     struct queued_role *v;
@@ -249,14 +294,14 @@ static const struct yaml_field spec_fields[] = {
     {"failurePolicy", read_failure_policy, 0, false, NULL},
     {"checkpoint", read_checkpoint, 0, false, NULL},
     {"preemptible", read_preemptible, 0, false, NULL},
-    {"preemption", NULL, 0, false, SPEC_LATER},
+    {"preemption", read_preemption, 0, false, NULL},
     {"hold", read_flag, SPEC(is_held), false, NULL},
     {"startAfter", NULL, 0, false, SPEC_LATER},
     {"deadline", NULL, 0, false, SPEC_LATER},
     {"dependsOn", read_depends, 0, false, NULL},
     {"rendezvous", NULL, 0, false, SPEC_LATER},
     {"completion", NULL, 0, false, SPEC_LATER},
-    {"onPreemption", NULL, 0, false, SPEC_LATER},
+    {"onPreemption", read_on_preemption, SPEC(on_preemption), false, NULL},
     {"elastic", NULL, 0, false, SPEC_LATER},
     {"array", NULL, 0, false, SPEC_LATER},
     {"cleanup", NULL, 0, false, SPEC_LATER},

@@ -173,6 +173,9 @@ static void describe_demand(struct str *b, const struct spec *spec)
 {
     str_add(b, spec->ns ? spec->ns : "");
     str_add(b, spec->preemptible == SPEC_NO ? "\x1en" : "");
+    if (spec->preemption_policy || spec->max_lost_gpu_hours)
+        str_addf(b, "\x1ev%s,%u", spec->preemption_policy ? spec->preemption_policy : "",
+                 spec->max_lost_gpu_hours);
     str_add(b, "\x1er");
     str_add(b, spec->topology_required ? spec->topology_required : "");
     if (spec->slice_size)
@@ -210,6 +213,11 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->pods = spec_pods(spec);
     d->gpus = spec_gpus(spec);
     d->is_preemptible = spec->preemptible != SPEC_NO;
+    if (spec->preemption_policy)
+        d->preempts =
+            strcmp(spec->preemption_policy, "Never") == 0 ? PREEMPTS_NOBODY : PREEMPTS_LOWER;
+    d->max_lost = spec->max_lost_gpu_hours * UINT64_C(3600) * USEC_PER_SEC;
+    d->max_lost = d->max_lost ? d->max_lost : UINT64_MAX;
     for (uint32_t i = 0; i < spec->n_roles; i++)
         fill_role(c, &d->roles[i], &spec->roles[i]);
     fill_topology(c, d, spec);

@@ -33,12 +33,17 @@ struct demand_role {
     int64_t share_cpu_milli, share_memory_bytes;
 };
 
+/* Whom a gang may take nodes from: what preemption.policy says. */
+enum preempts { PREEMPTS_BY_CLASS, PREEMPTS_NOBODY, PREEMPTS_LOWER };
+
 struct demand {
     uint32_t n_roles;
     struct demand_role roles[JOB_ROLES_MAX];
     uint32_t pods; /* in all */
     uint64_t gpus; /* in all */
     bool is_preemptible;
+    enum preempts preempts;
+    uint64_t max_lost; /* GPU-microseconds that its victims may lose together */
     /* topology: level indices as in topology.h; IX_NONE */
     uint32_t hierarchy; /* of the levels below */
     uint32_t required;  /* position in it, n_levels for host; IX_NONE: none */

@@ -390,6 +390,14 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx)
         return;
     if (over < j->n_members || (!job_wants_all_gone(j) && j->has_service))
         return;
+    if (j->state == JOB_PREEMPTING && j->ends_preempted) {
+        struct job_reason why = j->reason;
+
+        (void)job_move(
+            s, j, &(struct job_step){JOB_EV_GIVE_UP, JOB_PREEMPTED, why.code, job_reason_text(j)},
+            fx);
+        return;
+    }
     (void)job_move(s, j, &(struct job_step){.event = JOB_EV_ALL_GONE}, fx);
 }
 

@@ -60,7 +60,9 @@ static bool goes_by_priority(const struct state *s, const struct job *j)
 {
     uint32_t normal = settings_class(s->settings, "normal");
 
-    return normal != IX_NONE && j->priority > s->settings->classes[normal].value;
+    return j->demand->preempts == PREEMPTS_LOWER ||
+           (j->demand->preempts == PREEMPTS_BY_CLASS && normal != IX_NONE &&
+            j->priority > s->settings->classes[normal].value);
 }
 
 /* GPUs that it would be charged, on the first models that its roles may use and the cluster has. */
@@ -99,6 +101,8 @@ bool preempt_may(const struct state *s, const struct job *j)
 {
     uint64_t gpus[MODELS_MAX];
 
+    if (j->demand->preempts == PREEMPTS_NOBODY)
+        return false;
     guess_gpus(s, j, gpus);
     return goes_by_priority(s, j) || is_inside(&s->tenants, j, gpus);
 }
@@ -393,7 +397,8 @@ static void try_choice(struct plan *p, const struct choice *c)
         give_back(p, false);
         for (size_t i = 0; i < p->n_out; i++)
             add_cost(&cost, p->out.v[i]);
-        if (is_set_legal(p) && (!p->best.kind || by_cost(&cost, &p->best_cost) < 0))
+        if (is_set_legal(p) && cost.lost <= p->taker->demand->max_lost &&
+            (!p->best.kind || by_cost(&cost, &p->best_cost) < 0))
             keep(p, &cost);
     }
     while (p->n_out > 0)

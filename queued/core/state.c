@@ -280,6 +280,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     job->demand = demand_of(&s->cluster, &s->demands, spec);
     job->tenant_ix = settings_tenant(s->settings, job->tenant);
     job->is_resumed = false;
+    job->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;
     if (job->id.v > s->meta.last_id.v)
         s->meta.last_id = job->id;
     intake_add_job(s, job);

@@ -150,6 +150,9 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     if (m->has_preemptible)
         s->preemptible = m->preemptible ? SPEC_YES : SPEC_NO;
     s->is_held = m->hold;
+    s->preemption_policy = text_from(a, m->preemption_policy);
+    s->max_lost_gpu_hours = m->max_lost_gpu_hours;
+    s->on_preemption = text_from(a, m->on_preemption);
     s->slice_level = text_from(a, m->slice_level);
     s->slice_size = m->slice_size;
     s->depends_on = rpc_pairs_from(a, m->depends_on, m->n_depends_on);
@@ -334,6 +337,10 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_preemptible = s->preemptible != SPEC_UNSAID;
     m->preemptible = s->preemptible == SPEC_YES;
     m->has_hold = m->hold = s->is_held;
+    m->preemption_policy = rpc_text(s->preemption_policy);
+    m->has_max_lost_gpu_hours = s->max_lost_gpu_hours > 0;
+    m->max_lost_gpu_hours = s->max_lost_gpu_hours;
+    m->on_preemption = rpc_text(s->on_preemption);
     m->slice_level = rpc_text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;

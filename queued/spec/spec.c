@@ -126,6 +126,8 @@ struct spec *spec_copy(const struct spec *s)
     to->priority_class = copy_text(a, s->priority_class);
     to->topology_required = copy_text(a, s->topology_required);
     to->slice_level = copy_text(a, s->slice_level);
+    to->preemption_policy = copy_text(a, s->preemption_policy);
+    to->on_preemption = copy_text(a, s->on_preemption);
     to->depends_on = copy_pairs(a, &s->depends_on);
     to->topology_preferred = copy_text(a, s->topology_preferred);
     to->roles = arena_alloc(a, s->n_roles * sizeof(*to->roles));
@@ -308,6 +310,15 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
     if (s->preemptible != SPEC_UNSAID) {
         feed_text(&f, "preemptible");
         feed_number(&f, s->preemptible);
+    }
+    if (s->preemption_policy || s->max_lost_gpu_hours) {
+        feed_text(&f, "preemption");
+        feed_text(&f, s->preemption_policy);
+        feed_number(&f, s->max_lost_gpu_hours);
+    }
+    if (s->on_preemption) {
+        feed_text(&f, "onPreemption");
+        feed_text(&f, s->on_preemption);
     }
     if (s->is_held)
         feed_text(&f, "hold");

@@ -127,10 +127,13 @@ struct spec {
     struct spec_role *roles;
     uint32_t n_roles;
     uint32_t max_restarts;
-    usec_t checkpoint_grace_us;   /* default 30 s */
-    struct spec_pairs depends_on; /* job (name or id) and condition */
-    bool is_held;                 /* hold: begins Held */
-    enum spec_choice preemptible; /* said after spec_check(); default: yes up to class normal */
+    usec_t checkpoint_grace_us;    /* default 30 s */
+    struct spec_pairs depends_on;  /* job (name or id) and condition */
+    bool is_held;                  /* hold: begins Held */
+    enum spec_choice preemptible;  /* said after spec_check(); default: yes up to class normal */
+    const char *preemption_policy; /* "Never", "LowerPriority"; NULL: the latter above normal */
+    uint32_t max_lost_gpu_hours;   /* of its victims together; 0: no bound */
+    const char *on_preemption;     /* "requeue", "end"; NULL: requeue */
 };
 
 struct spec *spec_create(void); /* empty, with the defaults that are plain numbers */

@@ -168,6 +168,19 @@ static int check_class(struct check *c)
     return 0;
 }
 
+static int check_preemption(struct check *c)
+{
+    const char *policy = c->spec->preemption_policy, *then = c->spec->on_preemption;
+
+    if (policy && strcmp(policy, "Never") != 0 && strcmp(policy, "LowerPriority") != 0)
+        return err_set(c->err, ERR_INVALID,
+                       "spec.preemption.policy: '%.31s' is none of Never, LowerPriority", policy);
+    if (then && strcmp(then, "requeue") != 0 && strcmp(then, "end") != 0)
+        return err_set(c->err, ERR_INVALID, "spec.onPreemption: '%.31s' is none of requeue, end",
+                       then);
+    return 0;
+}
+
 static int check_times(struct check *c)
 {
     struct spec *s = c->spec;
@@ -526,8 +539,8 @@ int spec_check(struct spec *s, const struct settings *settings, struct err *err)
 {
     struct check c = {.spec = s, .settings = settings, .err = err, .tenant = IX_NONE};
 
-    if (check_metadata(&c) || check_tenant(&c) || check_class(&c) || check_times(&c) ||
-        check_depends(&c) || check_roles(&c) || check_topology(&c))
+    if (check_metadata(&c) || check_tenant(&c) || check_class(&c) || check_preemption(&c) ||
+        check_times(&c) || check_depends(&c) || check_roles(&c) || check_topology(&c))
         return -1;
     return check_limits(&c);
 }

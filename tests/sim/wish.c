@@ -176,6 +176,12 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
                                                 : "low";
     if (rng_one_in(&g, 3))
         s->preemptible = rng_one_in(&g, 4) ? SPEC_NO : SPEC_YES;
+    if (rng_one_in(&g, 4))
+        s->on_preemption = rng_one_in(&g, 2) ? "end" : "requeue";
+    if (rng_one_in(&g, 8))
+        s->preemption_policy = rng_one_in(&g, 2) ? "Never" : "LowerPriority";
+    if (rng_one_in(&g, 20))
+        s->max_lost_gpu_hours = 1;
     s->is_held = rng_one_in(&g, 40);
     some_dependency(s, &g);
     some_times(s, &g);

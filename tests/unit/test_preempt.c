@@ -378,6 +378,66 @@ static void a_tenant_at_its_limit_preempts_its_own_and_never_passes_it(void **st
     check(c);
 }
 
+static struct job *submit_with(struct core *c, const char *policy, uint32_t max_lost,
+                               const char *then, int32_t priority)
+{
+    struct spec *s = site_spec("job", 1, 8);
+
+    s->tenant = s->ns = "a";
+    s->priority = priority;
+    s->preemption_policy = policy;
+    s->max_lost_gpu_hours = max_lost;
+    s->on_preemption = then;
+    return core_job(c, core_submit(c, s));
+}
+
+static void a_job_that_says_never_takes_nobody_not_even_by_quota(void **state)
+{
+    struct core *c = *state;
+
+    (void)running(c, "b", "over", LOW, 4);
+    (void)submit_with(c, "Never", 0, NULL, HIGH);
+    assert_int_equal(core_cycle(c), 0);
+}
+
+static void a_normal_job_that_says_lower_priority_takes_from_lower_ones(void **state)
+{
+    struct core *c = *state;
+    struct job *low = running(c, "a", "low", LOW, 4);
+
+    (void)submit_with(c, "LowerPriority", 0, NULL, NORMAL);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+}
+
+static void no_more_gpu_hours_are_lost_than_the_taker_allows(void **state)
+{
+    struct core *c = *state;
+    struct job *low = running(c, "a", "low", LOW, 4); /* 32 GPUs for 11 minutes: 5.9 hours */
+
+    (void)submit_with(c, NULL, 5, NULL, HIGH);
+    assert_int_equal(core_cycle(c), 0);
+    (void)submit_with(c, NULL, 6, NULL, HIGH);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+}
+
+static void a_job_that_says_end_is_preempted_for_good(void **state)
+{
+    struct core *c = *state;
+    struct job *low = submit_with(c, NULL, 0, "end", LOW);
+
+    (void)core_cycle(c);
+    core_see_all(c, low->id, POD_RUNNING);
+    core_pass(c, 660 * USEC_PER_SEC);
+    (void)submit(c, "a", "taker", HIGH, 4);
+    assert_int_equal(core_cycle(c), 2);
+    core_gone_all(c, low->id);
+    assert_int_equal(low->state, JOB_PREEMPTED);
+    assert_string_equal(low->reason.code, "PreemptedByPriority");
+    assert_int_equal(core_cycle(c), 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, core_tear_down)
 
 int main(void)
@@ -401,6 +461,10 @@ int main(void)
         TEST(a_claim_on_a_node_that_goes_is_dropped),
         TEST(a_claim_that_comes_to_nothing_ends_in_time),
         TEST(a_tenant_at_its_limit_preempts_its_own_and_never_passes_it),
+        TEST(a_job_that_says_never_takes_nobody_not_even_by_quota),
+        TEST(a_normal_job_that_says_lower_priority_takes_from_lower_ones),
+        TEST(no_more_gpu_hours_are_lost_than_the_taker_allows),
+        TEST(a_job_that_says_end_is_preempted_for_good),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

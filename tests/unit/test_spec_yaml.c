@@ -89,6 +89,9 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_true(s->checkpoint_grace_us == INT64_C(300000000));
     assert_true(s->has_max_restarts && s->max_restarts == 0);
     assert_true(s->has_preemptible && !s->is_preemptible);
+    assert_string_equal(s->preemption_policy, "LowerPriority");
+    assert_int_equal(s->max_lost_gpu_hours, 40);
+    assert_string_equal(s->on_preemption, "end");
     assert_true(s->is_held);
     assert_int_equal(s->slice_size, 2);
     assert_string_equal(s->slice_level, "rack");
@@ -223,9 +226,9 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "preemption", "startAfter", "deadline",          "rendezvous",   "completion",
-        "array",      "elastic",    "cleanup",           "onPreemption", "logs",
-        "disruption", "notify",     "utilizationPolicy",
+        "startAfter", "deadline", "rendezvous",        "completion",
+        "array",      "elastic",  "cleanup",           "logs",
+        "disruption", "notify",   "utilizationPolicy",
     };
     static const char *const in_role[] = {
         "minReplicas", "spares",  "leader", "startAfter",      "template",

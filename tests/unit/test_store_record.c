@@ -198,6 +198,9 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->preemptible = (enum spec_choice)choice;
         want->is_held = choice != SPEC_YES;
         want->depends_on = want->labels;
+        want->preemption_policy = "Never";
+        want->max_lost_gpu_hours = 40;
+        want->on_preemption = "end";
         want->slice_size = 4;
         want->slice_level = "rack";
         want->roles[0].n_affinity = 1;
