@@ -407,6 +407,17 @@ struct queued_why {
 /* Why a job waits. Free with queued_why_free(). */
 QUEUED_API int queued_why(struct queued_client *c, const char *job, struct queued_why **ret,
                           struct queued_error *error);
+/* Zeroed: the cluster as it is. */
+struct queued_estimate_options {
+    size_t n_without;
+    const char *const *without; /* names of nodes: as if they took nothing new */
+};
+
+/* Why a job that is not submitted would wait, and when it would start; nothing is stored. options
+ * may be NULL. Free with queued_why_free(). */
+QUEUED_API int queued_estimate(struct queued_client *c, const struct queued_spec *spec,
+                               const struct queued_estimate_options *options,
+                               struct queued_why **ret, struct queued_error *error);
 QUEUED_API void queued_why_free(struct queued_why *why);
 
 /* ---- events */

@@ -127,6 +127,7 @@ int cmd_submit(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_describe(int argc, char **argv);
 int cmd_why(int argc, char **argv);
+int cmd_estimate(int argc, char **argv);
 int cmd_cancel(int argc, char **argv);
 int cmd_hold(int argc, char **argv);
 int cmd_release(int argc, char **argv);

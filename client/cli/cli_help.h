@@ -73,6 +73,16 @@
     "queuectl why JOB   the reason, its numbers, the next step; queued-reasons(7)\n\n"             \
     "  -o FORMAT            table, json, yaml\n"
 
+#define HELP_ESTIMATE                                                                              \
+    "  queuectl estimate -f train.yaml\n"                                                          \
+    "  queuectl estimate -f train.yaml --without gpu-017 --without gpu-018\n\n"                    \
+    "queuectl estimate -f FILE   what why would say if the job were submitted now, and its\n"      \
+    "                     predicted start; nothing is stored\n\n"                                  \
+    "  -f, --file FILE      the job file; -: standard input\n"                                     \
+    "  --tenant T           instead of the tenant in the file\n"                                   \
+    "  --without NODE       as if this node took nothing new\n"                                    \
+    "  -o FORMAT            table, json, yaml\n"
+
 #define HELP_CANCEL                                                                                \
     "  queuectl cancel resnet-ddp-7f3k --reason \"wrong data\"\n"                                  \
     "  queuectl cancel -l sweep=lr -y\n"                                                           \

@@ -289,7 +289,7 @@ int cmd_describe(int argc, char **argv)
 
 /* ---- why */
 
-static void print_why(const struct queued_why *w)
+void why_print(const struct queued_why *w)
 {
     const struct queued_job *job = w->job;
     char buf[FORMAT_MAX];
@@ -314,7 +314,7 @@ static void print_why(const struct queued_why *w)
     line("try", w->next_step);
 }
 
-static struct document *why_document(struct arena *a, const struct queued_why *w)
+struct document *why_document(struct arena *a, const struct queued_why *w)
 {
     struct document *d = job_document(a, w->job), *why;
 
@@ -350,7 +350,7 @@ int cmd_why(int argc, char **argv)
     if (queued_why(c, argv[first], &why, &e))
         rc = cli_error(&e);
     else if (format == FORMAT_TABLE)
-        print_why(why);
+        why_print(why);
     else
         cli_print(why_document(&a, why), format);
     arena_fini(&a);

@@ -25,4 +25,8 @@ const char *job_eta(char buf[JOB_ETA_MAX], const struct queued_job *job, int64_t
 /* "Code: text", the exit code of a finished job, or "". */
 const char *job_reason(struct arena *a, const struct queued_job *job);
 
+/* cmd_show.c: the answer of why and estimate, for people and for programs. */
+void why_print(const struct queued_why *w);
+struct document *why_document(struct arena *a, const struct queued_why *w);
+
 #endif

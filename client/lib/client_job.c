@@ -317,22 +317,21 @@ struct why_box {
     struct arena arena;
 };
 
-int queued_why(struct queued_client *c, const char *job, struct queued_why **ret,
-               struct queued_error *error)
+/* The answer of why and estimate. */
+static int why_call(struct queued_client *c, uint16_t method, ProtobufCMessage *request,
+                    struct queued_why **ret, struct queued_error *error)
 {
-    Queued__V1__WhyRequest request = QUEUED__V1__WHY_REQUEST__INIT;
     ProtobufCMessage *reply = NULL;
     struct why_box *box;
     Queued__V1__WhyReply *r;
     struct err err;
 
-    request.job = text(job);
-    if (client_call(c, QUEUED__V1__METHOD__METHOD_WHY, &request.base, &reply, &err))
+    if (client_call(c, method, request, &reply, &err))
         return client_fail(error, &err);
     r = (Queued__V1__WhyReply *)reply;
     if (!r->job) {
         protobuf_c_message_free_unpacked(reply, NULL);
-        (void)err_set(&err, ERR_INTERNAL, "the answer for job %.60s holds no job", job);
+        (void)err_set(&err, ERR_INTERNAL, "the answer holds no job");
         return client_fail(error, &err);
     }
     box = xcalloc(1, sizeof(*box));
@@ -349,6 +348,37 @@ int queued_why(struct queued_client *c, const char *job, struct queued_why **ret
     };
     *ret = &box->pub;
     return 0;
+}
+
+int queued_why(struct queued_client *c, const char *job, struct queued_why **ret,
+               struct queued_error *error)
+{
+    Queued__V1__WhyRequest request = QUEUED__V1__WHY_REQUEST__INIT;
+
+    request.job = text(job);
+    return why_call(c, QUEUED__V1__METHOD__METHOD_WHY, &request.base, ret, error);
+}
+
+int queued_estimate(struct queued_client *c, const struct queued_spec *spec,
+                    const struct queued_estimate_options *options, struct queued_why **ret,
+                    struct queued_error *error)
+{
+    Queued__V1__EstimateRequest request = QUEUED__V1__ESTIMATE_REQUEST__INIT;
+    struct arena arena = {0};
+    struct err err;
+    int rc;
+
+    if (spec_pack(&request.spec, spec, &arena, &err)) {
+        arena_fini(&arena);
+        return client_fail(error, &err);
+    }
+    request.n_without_nodes = options ? options->n_without : 0;
+    request.without_nodes = arena_alloc(&arena, (request.n_without_nodes + 1) * sizeof(char *));
+    for (size_t i = 0; i < request.n_without_nodes; i++)
+        request.without_nodes[i] = text(options->without[i]);
+    rc = why_call(c, QUEUED__V1__METHOD__METHOD_ESTIMATE, &request.base, ret, error);
+    arena_fini(&arena);
+    return rc;
 }
 
 void queued_why_free(struct queued_why *why)

@@ -26,6 +26,7 @@ static const ProtobufCMessageDescriptor *reply_type(uint16_t method)
 {
     static const ProtobufCMessageDescriptor *const types[] = {
         [QUEUED__V1__METHOD__METHOD_HELLO] = &queued__v1__hello_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_ESTIMATE] = &queued__v1__why_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_SUBMIT] = &queued__v1__submit_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_CANCEL] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_GET] = &queued__v1__get_reply__descriptor,

@@ -95,6 +95,14 @@ static void count_in(struct cluster *c, struct node *n)
     topology_count(&c->topology, n, n->counted_free, 1);
 }
 
+void cluster_fork_close(struct cluster *fork, uint32_t node_ix)
+{
+    struct node *n = fork->nodes.v[node_ix];
+
+    count_out(fork, n);
+    n->is_usable = false;
+}
+
 /* Capacity of this node may serve somebody now. */
 static void wake_for(struct cluster *c, const struct node *n)
 {

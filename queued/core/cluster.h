@@ -78,6 +78,8 @@ void cluster_unname(struct cluster *c, uint32_t node_ix);
  * shared; only cluster_hold() and cluster_release() may change it, and only nodes are looked up by
  * index; live while no node of the original appears, changes or goes. */
 struct cluster *cluster_fork(const struct cluster *c);
+/* The node takes nothing new. */
+void cluster_fork_close(struct cluster *fork, uint32_t node_ix);
 /* As if forked anew, memory reused. */
 void cluster_fork_copy(struct cluster *fork, const struct cluster *c);
 void cluster_fork_free(struct cluster *fork); /* NULL allowed */

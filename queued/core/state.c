@@ -14,7 +14,6 @@
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/depend.h"
-#include "core/estimate.h"
 #include "core/expire.h"
 #include "core/facts.h"
 #include "core/intake.h"
@@ -38,7 +37,6 @@ struct state *state_create(const struct settings *settings)
     s->backfill = backfill_create();
     for (uint32_t t = 0; t < settings->n_tenants; t++)
         *vec_push(&s->queues) = (struct order_queue){.at = 0};
-    s->estimates = estimates_create();
     return s;
 }
 
@@ -90,7 +88,6 @@ void state_destroy(struct state *s)
     vec_fini(&s->positions->order);
     free(s->positions);
     backfill_destroy(s->backfill);
-    estimates_destroy(s->estimates);
     vec_fini(&s->by_id);
     vec_fini(&s->ids);
     for (size_t t = 0; t < s->queues.n; t++)

@@ -133,13 +133,12 @@ struct state {
     bool is_store_low;
     char cluster_trouble[REASON_TEXT_MAX + 1];
     struct positions *positions;
-    struct backfill *backfill;   /* reservations */
-    struct estimates *estimates; /* predicted starts, as last asked for */
-    struct cluster *plan_fork;   /* memory for plans; NULL before the first */
-    usec_t mature_at;            /* when a running gang may be a victim; 0: none will */
-    uint64_t mature_gen;         /* moves when some have become so */
-    bool is_quiet;               /* the last cycle found nothing and nothing has changed since */
-    uint32_t turn_evaluations;   /* in this turn */
+    struct backfill *backfill; /* reservations */
+    struct cluster *plan_fork; /* memory for plans; NULL before the first */
+    usec_t mature_at;          /* when a running gang may be a victim; 0: none will */
+    uint64_t mature_gen;       /* moves when some have become so */
+    bool is_quiet;             /* the last cycle found nothing and nothing has changed since */
+    uint32_t turn_evaluations; /* in this turn */
     uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */
     usec_t next_sweep;                   /* next look for what is past its time */
 };

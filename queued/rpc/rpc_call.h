@@ -25,6 +25,7 @@ struct rpc_call {
     struct rpc_out *out;  /* begun */
     struct rpc_tokens *tokens;
     struct rpc_watches *watches;
+    struct estimates *estimates;
     uint64_t work; /* jobs, nodes and stored records that were looked at */
     bool is_later; /* no answer now */
 };
@@ -53,6 +54,7 @@ const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, s
 /* When it will start, of one that waits; else NULL. Fills buf. */
 const struct estimate *rpc_job_estimate(struct rpc_call *c, const struct job *j,
                                         struct estimate *buf);
+int rpc_job_try(struct rpc_call *c, struct err *err); /* estimate */
 /* rpc_list.c */
 int rpc_job_list(struct rpc_call *c, struct err *err);
 /* Do the labels of the stored spec match all wanted ones? */

@@ -7,6 +7,7 @@
 static const struct rpc_method_row rows[] = {
     {RPC_HELLO, "hello", RPC_VIEWER, rpc_tenant_hello},
     {RPC_SUBMIT, "submit", RPC_SUBMITTER, rpc_job_submit},
+    {RPC_ESTIMATE, "estimate", RPC_SUBMITTER, rpc_job_try},
     {RPC_CANCEL, "cancel", RPC_SUBMITTER, rpc_job_change},
     {RPC_GET, "get", RPC_VIEWER, rpc_job_get},
     {RPC_LIST, "list", RPC_VIEWER, rpc_job_list},

@@ -261,7 +261,7 @@ const struct estimate *rpc_job_estimate(struct rpc_call *c, const struct job *j,
 {
     if (j->state != JOB_PENDING)
         return NULL;
-    estimate_of(c->state, j, c->now, buf);
+    estimate_of(c->estimates, c->state, j, c->now, buf);
     return buf;
 }
 
@@ -295,6 +295,30 @@ int rpc_job_why(struct rpc_call *c, struct err *err)
     explain_job(c->state, v.job, c->now, &why);
     v.why = &why;
     v.eta = rpc_job_estimate(c, v.job, &eta);
-    rpc_out_why(c->out, &c->head, &v);
+    rpc_out_why(c->out, RPC_WHY, &c->head, &v);
+    return 0;
+}
+
+int rpc_job_try(struct rpc_call *c, struct err *err)
+{
+    struct rpc_request *req = c->req;
+    struct estimate_wish wish = {.spec = req->u.estimate.spec,
+                                 .caller = c->who->caller,
+                                 .n_without = req->u.estimate.n_without,
+                                 .without = req->u.estimate.without};
+    struct estimate_try t;
+    const char *tenant;
+
+    if (rpc_auth_tenant(c->who, c->state->settings, wish.spec->tenant, &tenant, err))
+        return -1;
+    wish.spec->tenant = arena_strdup(&wish.spec->arena, tenant);
+    if (spec_check(wish.spec, c->state->settings, err))
+        return -1;
+    req->u.estimate.spec = NULL;
+    estimate_try(c->state, &wish, c->now, &t);
+    rpc_out_why(
+        c->out, RPC_ESTIMATE, &c->head,
+        &(struct rpc_job_view){.state = c->state, .job = &t.job, .why = &t.why, .eta = &t.eta});
+    estimate_try_fini(&t);
     return 0;
 }

@@ -152,7 +152,8 @@ static char *line(const char *s)
     return *s ? rpc_text(s) : NULL;
 }
 
-void rpc_out_why(struct rpc_out *o, const struct rpc_head *h, const struct rpc_job_view *v)
+void rpc_out_why(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,
+                 const struct rpc_job_view *v)
 {
     Queued__V1__WhyReply m = QUEUED__V1__WHY_REPLY__INIT;
     const struct explain *why = v->why;
@@ -168,7 +169,7 @@ void rpc_out_why(struct rpc_out *o, const struct rpc_head *h, const struct rpc_j
         m.has_position_overall = why->position_overall > 0;
         m.position_overall = why->position_overall;
     }
-    rpc_message_close(o, RPC_WHY, &m.base);
+    rpc_message_close(o, (uint16_t)method, &m.base);
 }
 
 void rpc_out_add_job(struct rpc_out *o, const struct rpc_job_view *v)

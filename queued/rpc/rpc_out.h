@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "core/effect.h"
-#include "core/estimate.h"
+#include "view/estimate.h"
 #include "view/explain.h"
 #include "spec/spec.h"
 #include "core/state.h"
@@ -76,7 +76,9 @@ void rpc_out_submit(struct rpc_out *o, const struct rpc_head *h, const struct rp
 void rpc_out_change(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,
                     const struct job *job);
 void rpc_out_get(struct rpc_out *o, const struct rpc_head *h, const struct rpc_job_view *v);
-void rpc_out_why(struct rpc_out *o, const struct rpc_head *h, const struct rpc_job_view *v);
+/* Of why and estimate. */
+void rpc_out_why(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,
+                 const struct rpc_job_view *v);
 
 void rpc_out_add_job(struct rpc_out *o, const struct rpc_job_view *v);
 /* Takes a spec (may be NULL) over that a message speaks of. */

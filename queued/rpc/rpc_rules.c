@@ -128,6 +128,11 @@ static const struct rpc_rule submit_rules[] = {
     {"dry_run", RULE_NUMBER, 0, 1, 1},
     {"require_feasible", RULE_NUMBER, 0, 1, 1},
 };
+static const struct rpc_rule estimate_rules[] = {
+    HEADER,
+    {"spec", RULE_MESSAGE, 0, SPEC_BYTES_MAX, 1},
+    {"without_nodes", RULE_LINE, 1, NODE_NAME_MAX, 256},
+};
 /* cancel, hold, release, requeue, preempt */
 static const struct rpc_rule change_rules[] = {
     HEADER,
@@ -188,6 +193,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__job_filter__descriptor, filter_rules},
     {&queued__v1__hello_request__descriptor, header_only_rules},
     {&queued__v1__submit_request__descriptor, submit_rules},
+    {&queued__v1__estimate_request__descriptor, estimate_rules},
     {&queued__v1__change_request__descriptor, change_rules},
     {&queued__v1__update_request__descriptor, update_rules},
     {&queued__v1__drain_request__descriptor, drain_rules},

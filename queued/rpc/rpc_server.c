@@ -49,6 +49,7 @@ struct rpc_server {
     struct rpc_auth auth;
     struct rpc_tokens tokens;
     struct rpc_watches *watches;
+    struct estimates *estimates;
     struct rpc_out out;
     struct arena scratch; /* of a message while it is unpacked */
     usec_t now;           /* of the last call that was given one */
@@ -133,7 +134,8 @@ static uint64_t serve(struct rpc_server *r, uint32_t peer, zmq_msg_t *payload)
                          .now = r->now,
                          .out = &r->out,
                          .tokens = &r->tokens,
-                         .watches = r->watches};
+                         .watches = r->watches,
+                         .estimates = r->estimates};
     struct err err;
     uint16_t method;
     int rc;
@@ -332,6 +334,7 @@ int rpc_server_create(struct rpc_server **ret, const struct rpc_setup *setup, st
     }
     randombytes_buf(r->instance, sizeof(r->instance));
     rpc_auth_init(&r->auth, &r->setup);
+    r->estimates = estimates_create();
     r->watches = rpc_watches_create(&(struct rpc_watch_env){.setup = &r->setup,
                                                             .auth = &r->auth,
                                                             .instance = r->instance,
@@ -363,6 +366,7 @@ void rpc_server_destroy(struct rpc_server *r)
         if (r->locks[i] >= 0)
             (void)close(r->locks[i]); /* gives the lock back, after the socket is gone */
     rpc_watches_destroy(r->watches);
+    estimates_destroy(r->estimates);
     rpc_tokens_fini(&r->tokens);
     rpc_out_fini(&r->out);
     arena_fini(&r->scratch);

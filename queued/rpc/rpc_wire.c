@@ -38,6 +38,20 @@ static int fill_submit(struct rpc_request *r, const ProtobufCMessage *base, stru
     return 0;
 }
 
+static int fill_estimate(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
+{
+    const Queued__V1__EstimateRequest *m = (const Queued__V1__EstimateRequest *)base;
+
+    if (!m->spec)
+        return err_set(err, ERR_INVALID, "spec: missing from the request");
+    r->u.estimate.without = arena_alloc(&r->arena, (m->n_without_nodes + 1) * sizeof(char *));
+    for (size_t i = 0; i < m->n_without_nodes; i++)
+        r->u.estimate.without[i] = copy(&r->arena, m->without_nodes[i]);
+    r->u.estimate.n_without = (uint32_t)m->n_without_nodes;
+    r->u.estimate.spec = rpc_spec_from(m->spec);
+    return 0;
+}
+
 static int fill_change(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
 {
     const Queued__V1__ChangeRequest *m = (const Queued__V1__ChangeRequest *)base;
@@ -185,6 +199,7 @@ static const struct shape {
 } shapes[RPC_METHODS] = {
     [RPC_HELLO] = {&queued__v1__hello_request__descriptor, false, false, fill_none},
     [RPC_SUBMIT] = {&queued__v1__submit_request__descriptor, true, false, fill_submit},
+    [RPC_ESTIMATE] = {&queued__v1__estimate_request__descriptor, true, false, fill_estimate},
     [RPC_CANCEL] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_GET] = {&queued__v1__get_request__descriptor, false, true, fill_get},
     [RPC_LIST] = {&queued__v1__list_request__descriptor, false, false, fill_list},
@@ -304,6 +319,8 @@ void rpc_request_fini(struct rpc_request *r)
 {
     if (r->method_number == RPC_SUBMIT)
         spec_destroy(r->u.submit.spec);
+    if (r->method_number == RPC_ESTIMATE)
+        spec_destroy(r->u.estimate.spec);
     arena_fini(&r->arena);
     *r = (struct rpc_request){.job = ""};
 }

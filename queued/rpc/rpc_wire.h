@@ -59,6 +59,7 @@ enum rpc_method {
     RPC_UNDRAIN,
     RPC_TENANT_STOP = 25,
     RPC_TENANT_RESUME,
+    RPC_ESTIMATE = 30,
     RPC_METHODS, /* numbers between may be unused */
 };
 
@@ -84,6 +85,11 @@ struct rpc_request {
             struct spec *spec; /* owned; may be taken by setting it to NULL */
             bool is_dry_run, require_feasible;
         } submit;
+        struct {
+            struct spec *spec; /* as above */
+            const char **without;
+            uint32_t n_without;
+        } estimate;
         struct {
             const char *reason;
         } change; /* cancel, hold ... */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/estimate.h"
+#include "view/estimate.h"
 #include "core/backfill.h"
 #include "core/order.h"
 
@@ -22,7 +22,7 @@
 
 enum { SEEDS = 200, STEPS = 25, JOBS = 200 };
 
-static void submit(struct core *c, struct rng *g)
+static struct spec *random_spec(const struct core *c, struct rng *g)
 {
     static const char *const tenants[] = {"t", "u", "u/v"};
     uint32_t gpus = rng_one_in(g, 3) ? (uint32_t)rng_between(g, 1, 4) : 8;
@@ -35,7 +35,12 @@ static void submit(struct core *c, struct rng *g)
     s->topology_required = rng_one_in(g, 4) ? "rack" : NULL;
     if (rng_one_in(g, 6))
         s->max_queue_us = rng_between(g, 1, 20) * 300 * USEC_PER_SEC;
-    (void)core_submit(c, s);
+    return s;
+}
+
+static void submit(struct core *c, struct rng *g)
+{
+    (void)core_submit(c, random_spec(c, g));
 }
 
 /* All pods that were decided run at once. */
@@ -137,6 +142,7 @@ static void see_starts(const struct core *c, struct guess *v, uint32_t n)
 
 static uint32_t guess_all(const struct core *c, struct guess ret[JOBS])
 {
+    struct estimates *e = estimates_create();
     uint32_t n = 0;
 
     for (size_t i = 0; i < c->state->by_id.n && n < JOBS; i++) {
@@ -145,8 +151,9 @@ static uint32_t guess_all(const struct core *c, struct guess ret[JOBS])
         if (j->state != JOB_PENDING)
             continue;
         ret[n] = (struct guess){.job = j->id};
-        estimate_of(c->state, j, c->now, &ret[n++].e);
+        estimate_of(e, c->state, j, c->now, &ret[n++].e);
     }
+    estimates_destroy(e);
     return n;
 }
 
@@ -229,6 +236,52 @@ static uint64_t digest(const struct state *s)
     return mix(h, &(uint64_t){backfill_gen(s)}, sizeof(uint64_t));
 }
 
+static void try_one(struct core *c, struct rng *g)
+{
+    const char *const without[] = {"n1", "nope"};
+    struct estimate_wish wish = {
+        .spec = random_spec(c, g), .n_without = rng_below(g, 3), .without = without};
+    struct estimate_try t;
+
+    (void)snprintf(wish.caller.user, sizeof(wish.caller.user), "alice");
+    estimate_try(c->state, &wish, c->now, &t);
+    assert_true(t.eta.kind != ESTIMATE_NONE);
+    estimate_try_fini(&t);
+}
+
+/* The prediction for a job that is not submitted is what the same job then does. */
+static void a_job_that_is_tried_starts_when_it_was_said(void **state)
+{
+    uint64_t compared = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct rng g = {seed}, again;
+        struct estimate_wish wish = {.n_without = 0};
+        struct estimate_try t;
+        struct guess guess;
+        struct core c;
+
+        begin(&c, &g);
+        again = g;
+        wish.spec = random_spec(&c, &g);
+        (void)snprintf(wish.caller.user, sizeof(wish.caller.user), "alice");
+        estimate_try(c.state, &wish, c.now, &t);
+        guess = (struct guess){.e = t.eta};
+        estimate_try_fini(&t);
+        submit(&c, &again);
+        guess.job = c.state->by_id.v[c.state->by_id.n - 1]->id;
+        do {
+            settle(&c);
+            see_starts(&c, &guess, 1);
+        } while (to_next(&c));
+        compare(&c, seed, &guess);
+        compared += guess.e.kind == ESTIMATE_START;
+        core_fini(&c);
+    }
+    assert_true(compared > SEEDS / 2);
+}
+
 static void an_estimate_leaves_every_byte_of_the_state(void **state)
 {
     static struct guess guesses[JOBS];
@@ -244,6 +297,7 @@ static void an_estimate_leaves_every_byte_of_the_state(void **state)
         (void)order_number(c.state); /* positions are kept in the jobs, for whoever asks first */
         before = digest(c.state);
         (void)guess_all(&c, guesses);
+        try_one(&c, &g);
         if (digest(c.state) != before)
             fail_msg("seed %llu", (unsigned long long)seed);
         core_fini(&c);
@@ -254,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predicted_starts_come_true_when_run_times_are_exact),
+        cmocka_unit_test(a_job_that_is_tried_starts_when_it_was_said),
         cmocka_unit_test(an_estimate_leaves_every_byte_of_the_state),
     };
 

@@ -140,6 +140,10 @@ static const struct expected {
      {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
+    {RPC_ESTIMATE,
+     {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
     {RPC_CANCEL,
      {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
@@ -195,6 +199,7 @@ struct rig {
     struct rpc_auth auth;
     struct rpc_tokens tokens;
     struct rpc_watches *watches;
+    struct estimates *estimates;
     struct rpc_out out;
     const struct job *jobs[WHOSES];
 };
@@ -217,6 +222,7 @@ static int set_up(void **state)
     fake_rpc_init(&g->f);
     g->setup = fake_rpc_setup(&g->f);
     rpc_auth_init(&g->auth, &g->setup);
+    g->estimates = estimates_create();
     g->watches =
         rpc_watches_create(&(struct rpc_watch_env){&g->setup, &g->auth, instance, swallow, NULL});
     g->jobs[OWN] = fake_rpc_job(&g->f, "vision", "own", ALICE);
@@ -231,6 +237,7 @@ static int tear_down(void **state)
     struct rig *g = *state;
 
     rpc_watches_destroy(g->watches);
+    estimates_destroy(g->estimates);
     rpc_tokens_fini(&g->tokens);
     rpc_out_fini(&g->out);
     fake_rpc_fini(&g->f);
@@ -279,9 +286,13 @@ static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method m
         r->u.drain.node = arena_strdup(&r->arena, j->tenant);
         r->u.drain.reason = "";
     }
-    if (method != RPC_SUBMIT)
+    if (method != RPC_SUBMIT && method != RPC_ESTIMATE)
         return;
-    s = r->u.submit.spec = spec_create();
+    s = spec_create();
+    if (method == RPC_SUBMIT)
+        r->u.submit.spec = s;
+    else
+        r->u.estimate.spec = s;
     s->name = "new";
     s->tenant = arena_strdup(&s->arena, j->tenant);
     s->n_roles = 1;
@@ -313,6 +324,7 @@ static enum err_code call(struct rig *g, enum rpc_role role, enum rpc_method met
                          .out = &g->out,
                          .tokens = &g->tokens,
                          .watches = g->watches,
+                         .estimates = g->estimates,
                          .head = {.instance = instance, .text = ""}};
     struct err err = {0};
     int rc;

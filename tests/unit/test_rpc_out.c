@@ -165,12 +165,13 @@ static void a_waiting_job_shows_when_it_will_start_or_why_that_is_unknown(void *
     struct rpc_head h = head();
     struct rpc_job_view v = {.state = g->f.state};
     Queued__V1__GetReply *r;
+    struct estimates *e = estimates_create();
     struct estimate eta;
 
     g->f.replicas = 2;
     (void)fake_rpc_job(&g->f, "vision", "first", 4242);
     v.job = fake_rpc_job(&g->f, "vision", "second", 4242);
-    estimate_of(g->f.state, v.job, g->f.clock.now, &eta);
+    estimate_of(e, g->f.state, v.job, g->f.clock.now, &eta);
     assert_int_equal(eta.kind, ESTIMATE_START);
     assert_true(eta.at > g->f.clock.now);
     v.eta = &eta;
@@ -185,6 +186,7 @@ static void a_waiting_job_shows_when_it_will_start_or_why_that_is_unknown(void *
         queued__v1__get_reply__free_unpacked(r, NULL);
         eta.kind = ESTIMATE_NEVER;
     }
+    estimates_destroy(e);
 }
 
 static void nodes_show_amounts_domains_and_jobs(void **state)

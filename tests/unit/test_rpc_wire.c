@@ -308,6 +308,7 @@ static const struct {
     {"v1-undrain.bin", RPC_UNDRAIN},
     {"v1-tenant-stop.bin", RPC_TENANT_STOP},
     {"v1-tenant-resume.bin", RPC_TENANT_RESUME},
+    {"v1-estimate.bin", RPC_ESTIMATE},
 };
 
 static void golden_requests_decode(void **state)

@@ -5,7 +5,7 @@
  * Shared with the original, and only read: texts of jobs, keys and constraints of demands, facts of
  * nodes.
  */
-#include "core/estimate.h"
+#include "view/estimate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "core/job_life.h"
 #include "core/order.h"
 #include "core/preempt.h"
+#include "util/str.h"
 
 struct planned {
     struct job_id job;
@@ -36,6 +37,7 @@ struct plan {
     VEC(struct job *) waiting;
     struct estimates *to;
     struct effects fx; /* nobody runs them */
+    struct job *tried; /* not a copy; NULL none */
     uint32_t looks;    /* left */
 };
 
@@ -46,6 +48,8 @@ struct estimates *estimates_create(void)
 
 void estimates_destroy(struct estimates *e)
 {
+    if (!e)
+        return;
     vec_fini(&e->of);
     free(e);
 }
@@ -179,6 +183,8 @@ static void plan_init(struct plan *p, const struct state *s, usec_t now)
     p->s = state_create(s->settings);
     p->fork = cluster_fork(&s->cluster);
     p->s->cluster = *p->fork;
+    p->s->cluster.constraints = NULL; /* those of a job that is tried are its own */
+    p->s->meta = s->meta;
     p->s->is_synced = p->s->is_cluster_up = true;
     p->s->now = now;
     p->s->turn = s->turn + 1;
@@ -195,6 +201,8 @@ static void plan_fini(struct plan *p)
     struct state *s = p->s;
     struct demand *d, *next;
 
+    if (p->tried)
+        demand_release(&s->cluster, &s->demands, p->tried->demand);
     for (size_t i = 0; i < s->by_id.n; i++)
         job_destroy(s->by_id.v[i]);
     s->by_id.n = 0;
@@ -336,13 +344,13 @@ static void play(struct plan *p, usec_t now)
     }
 }
 
-static void make(const struct state *s, usec_t now)
+static void make(struct estimates *e, const struct state *s, usec_t now)
 {
-    struct plan p = {.to = s->estimates, .looks = looks_for(s)};
+    struct plan p = {.to = e, .looks = looks_for(s)};
 
-    p.to->of.n = 0;
-    p.to->turn = s->turn;
-    p.to->made_at = now;
+    e->of.n = 0;
+    e->turn = s->turn;
+    e->made_at = now;
     plan_init(&p, s, now);
     play(&p, now);
     plan_fini(&p);
@@ -357,24 +365,79 @@ static bool is_old(const struct state *s, const struct estimates *e, usec_t now,
     return now < e->made_at || now - e->made_at >= (is_after ? keep / 10 : keep);
 }
 
-void estimate_of(const struct state *s, const struct job *j, usec_t now, struct estimate *ret)
+static void tell(const struct estimates *e, struct job_id job, struct estimate *ret)
 {
-    struct estimates *e = s->estimates;
-    const struct planned *p;
+    const struct planned *p = planned_of(e, job);
 
-    *ret = (struct estimate){.kind = ESTIMATE_NONE, .made_at = now};
-    if ((!j->bucket && !j->claim) || !s->is_synced || !s->is_cluster_up)
-        return;
-    p = planned_of(e, j->id);
-    if (e->turn != s->turn && is_old(s, e, now, !p && j->queued_at >= e->made_at)) {
-        make(s, now);
-        p = planned_of(e, j->id);
-    }
     *ret = (struct estimate){.kind = ESTIMATE_LEFT_OUT, .made_at = e->made_at};
     if (p) {
         ret->kind = p->kind;
         ret->at = p->at;
     }
+}
+
+static bool is_foreseeable(const struct state *s, const struct job *j)
+{
+    return (j->bucket || j->claim) && s->is_synced && s->is_cluster_up;
+}
+
+void estimate_of(struct estimates *e, const struct state *s, const struct job *j, usec_t now,
+                 struct estimate *ret)
+{
+    *ret = (struct estimate){.kind = ESTIMATE_NONE, .made_at = now};
+    if (!is_foreseeable(s, j))
+        return;
+    if (e->turn != s->turn &&
+        is_old(s, e, now, j->queued_at >= e->made_at && !planned_of(e, j->id)))
+        make(e, s, now);
+    tell(e, j->id, ret);
+}
+
+/* Submit it to the copy, where nothing is answered or stored. */
+static void submit(struct plan *p, const struct estimate_wish *wish, usec_t now)
+{
+    struct event ev = {
+        .kind = EV_JOB_SUBMIT, .at = now, .u.submit = {.spec = wish->spec, .caller = wish->caller}};
+
+    state_apply(p->s, &ev, &p->fx);
+    event_fini(&ev);
+    effects_clear(&p->fx);
+    p->tried = p->s->by_id.v[p->s->by_id.n - 1];
+    if (!p->tried->bucket)
+        return;
+    *vec_push(&p->waiting) = p->tried;
+    *vec_push(&p->to->of) = (struct planned){.job = p->tried->id, .kind = ESTIMATE_NEVER};
+}
+
+void estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
+                  struct estimate_try *ret)
+{
+    struct plan *p = xcalloc(1, sizeof(*p));
+
+    *p = (struct plan){.to = estimates_create(), .looks = looks_for(s)};
+    p->to->made_at = now;
+    *ret = (struct estimate_try){.plan = p, .eta.made_at = now};
+    plan_init(p, s, now);
+    p->s->is_synced = s->is_synced;
+    p->s->is_cluster_up = s->is_cluster_up;
+    (void)str_copy(p->s->cluster_trouble, sizeof(p->s->cluster_trouble), s->cluster_trouble);
+    for (uint32_t i = 0; i < wish->n_without; i++)
+        if (cluster_find(&s->cluster, wish->without[i]))
+            cluster_fork_close(&p->s->cluster, cluster_find(&s->cluster, wish->without[i])->ix);
+    submit(p, wish, now);
+    explain_job(p->s, p->tried, now, &ret->why);
+    ret->job = *p->tried; /* as it is before anything happens */
+    if (!is_foreseeable(p->s, p->tried))
+        return;
+    play(p, now);
+    tell(p->to, ret->job.id, &ret->eta);
+}
+
+void estimate_try_fini(struct estimate_try *t)
+{
+    estimates_destroy(t->plan->to);
+    plan_fini(t->plan);
+    free(t->plan);
 }
 
 const char *estimate_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e)

@@ -6,10 +6,11 @@
  * steps and looks, and says when that cut it short. It is made when somebody asks, never in a
  * decision, and changes nothing it reads.
  */
-#ifndef QUEUED_CORE_ESTIMATE_H
-#define QUEUED_CORE_ESTIMATE_H
+#ifndef QUEUED_VIEW_ESTIMATE_H
+#define QUEUED_VIEW_ESTIMATE_H
 
 #include "core/state.h"
+#include "view/explain.h"
 
 enum {
     ESTIMATE_GANGS_MAX = 1000,
@@ -33,10 +34,29 @@ struct estimate {
     usec_t made_at; /* state of the plan */
 };
 
+/* The last plan. */
 struct estimates *estimates_create(void);
 void estimates_destroy(struct estimates *e);
 /* Of a pending gang, from a plan of this turn or, up to 1,000 nodes, of the last second. */
-void estimate_of(const struct state *s, const struct job *j, usec_t now, struct estimate *ret);
+void estimate_of(struct estimates *e, const struct state *s, const struct job *j, usec_t now,
+                 struct estimate *ret);
+
+/* A job that is not submitted, or nodes that are away: told of as if it were so. */
+struct estimate_wish {
+    struct spec *spec; /* checked by spec_check(); taken */
+    struct caller caller;
+    uint32_t n_without;
+    const char *const *without; /* names of nodes that take nothing new; unknown ones are none */
+};
+struct estimate_try {
+    struct job job;
+    struct explain why;
+    struct estimate eta;
+    struct plan *plan; /* what the above point to */
+};
+void estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
+                  struct estimate_try *ret);
+void estimate_try_fini(struct estimate_try *t);
 /* In words: the assumption it rests on, or why there is none. */
 const char *estimate_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e);
 

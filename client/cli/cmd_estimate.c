@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_estimate.c - queuectl estimate: would this job start, why not, and when.
+ *
+ * The daemon plays its own queue forward with the job in it; nothing is stored.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli.h"
+#include "print_job.h"
+#include "spec_yaml.h"
+#include "util/mem.h"
+
+struct estimate {
+    const char *file, *tenant;
+    struct cli_texts without;
+    enum cli_format format;
+    struct arena arena;
+};
+
+static int ask(const struct estimate *x, struct queued_client *c, struct queued_spec *spec)
+{
+    const struct queued_estimate_options options = {x->without.n, x->without.v};
+    const char *from_env = getenv("QUEUED_TENANT");
+    struct queued_why *why = NULL;
+    struct arena a = {0};
+    struct queued_error e;
+
+    if (x->tenant)
+        spec->tenant = x->tenant;
+    else if (!spec->tenant && from_env && *from_env)
+        spec->tenant = from_env;
+    if (queued_estimate(c, spec, &options, &why, &e))
+        return cli_error(&e);
+    if (x->format == FORMAT_TABLE)
+        why_print(why);
+    else
+        cli_print(why_document(&a, why), x->format);
+    arena_fini(&a);
+    queued_why_free(why);
+    return EXIT_OK;
+}
+
+static int estimate(const struct estimate *x)
+{
+    struct queued_client *c = NULL;
+    struct yaml_doc *doc = NULL;
+    struct spec_file f;
+    struct err err;
+    int rc;
+
+    if (yaml_parse_file(&doc, x->file, &err) || spec_yaml_load(&f, doc, &err)) {
+        cli_note("%s", err.text);
+        return err.code == ERR_NOT_FOUND ? EXIT_USAGE : err_exit_code((int)err.code);
+    }
+    rc = cli_connect(&c, cli_timeout_ms());
+    for (size_t i = 0; i < f.n && rc == EXIT_OK; i++)
+        rc = ask(x, c, &f.specs[i]);
+    queued_close(c);
+    spec_file_fini(&f);
+    return rc;
+}
+
+int cmd_estimate(int argc, char **argv)
+{
+    struct estimate x = {0};
+    const struct cli_option options[] = {
+        {"file", 'f', OPTION_TEXT, &x.file},
+        {"tenant", 0, OPTION_TEXT, &x.tenant},
+        {"without", 0, OPTION_REPEATED, &x.without},
+    };
+    int first, rc = cli_parse(&(struct cli_options){"estimate", options, ARRAY_LEN(options)}, argc,
+                              argv, &first);
+
+    if (rc)
+        rc--;
+    else if (!x.file || argc != first)
+        rc = cli_usage("estimate: name one job file: -f job.yaml (-: standard input)");
+    else if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML, &x.format))
+        rc = EXIT_USAGE;
+    else
+        rc = estimate(&x);
+    cli_texts_fini(&x.without);
+    return rc;
+}
