@@ -20,6 +20,7 @@
 #include "rpc/rpc_spec.h"
 #include "rpc/rpc_wire.h"
 #include "util/mem.h"
+#include "../fake/fake_site.h"
 
 static const uint8_t id[REQUEST_ID_BYTES] = "0123456789abcdef";
 
@@ -410,6 +411,45 @@ static void a_spec_survives_the_way_back_to_its_message(void **state)
     str_fini(&b);
 }
 
+static void feed_str(void *ctx, const void *p, size_t len)
+{
+    str_add_bytes(ctx, p, len);
+}
+
+static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **state)
+{
+    const char *names[] = {"n0", "n1"};
+    struct spec_match match = {2, "zone", "NotIn", {names, 2}};
+    struct spec_pair waits = {"first", "failed"};
+    struct spec *s = site_spec("job", 4, 8), *again;
+    struct spec_role *role = &s->roles[0];
+    struct str a = {0}, b = {0};
+    struct arena arena = {0};
+
+    (void)state;
+    s->is_held = true;
+    s->depends_on = (struct spec_pairs){&waits, 1};
+    s->slice_size = 2;
+    s->slice_level = "rack";
+    role->affinity = &match;
+    role->n_affinity = 1;
+    role->nodes = match.values;
+    role->excluded_nodes = (struct spec_strings){names, 1};
+    role->gpu_memory_min = INT64_C(80000000000);
+    role->driver_min = "550.54";
+    role->cuda_min = "12.4";
+    again = rpc_spec_from(rpc_spec_to(&arena, s));
+    spec_feed(s, feed_str, &a);
+    spec_feed(again, feed_str, &b);
+    assert_int_equal(a.len, b.len);
+    assert_memory_equal(a.s, b.s, a.len);
+    spec_destroy(again);
+    spec_destroy(s);
+    arena_fini(&arena);
+    str_fini(&a);
+    str_fini(&b);
+}
+
 static void truncated_and_damaged_requests_never_do_harm(void **state)
 {
     unsigned rng = 1;
@@ -452,6 +492,7 @@ int main(void)
         cmocka_unit_test(golden_requests_decode),
         cmocka_unit_test(a_golden_submission_keeps_every_field),
         cmocka_unit_test(a_spec_survives_the_way_back_to_its_message),
+        cmocka_unit_test(what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire),
         cmocka_unit_test(truncated_and_damaged_requests_never_do_harm),
     };
 

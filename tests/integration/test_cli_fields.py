@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_cli_fields - what a job file may say, from queuectl to the nodes and back."""
+
+import sys
+import unittest
+
+from cli_site import JOB, CliSite
+
+
+class Fields(CliSite):
+    def submit_after(self, name, on, condition):
+        job = JOB % {"name": name, "pods": 4, "annotations": "gang.queued/run-duration: 1h"}
+        after = "{job: %s, condition: %s}" % (on, condition)
+        job = job.replace(
+            "  roles:",
+            "  dependsOn: [%s]\n  topology: {slice: {size: 2, required: rack}}\n  roles:" % after,
+        ).replace(
+            "    resources:",
+            "    placement:\n      excludeNodes: [gpu-none]\n      affinity: {nodeAffinity: {"
+            "requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions:"
+            " [{key: gang.queued/rack, operator: Exists}]}]}}}\n    resources:",
+        )
+        return self.good("submit", "-f", "-", "-o", "name", stdin=job).strip()[4:]
+
+    def test_a_job_waits_for_another_and_says_which_nodes_it_takes(self):
+        first = self.submit("first", 1, "gang.queued/run-duration: 1s", "--hold")
+        self.assertEqual(self.state(first), "Held")
+        second = self.submit_after("second", "first", "succeeded")
+        why = self.good("why", second)
+        self.assertRegex(why, r"(?s)Dependency.*waits for %s \(Held for .* to succeed" % first)
+        third = self.submit_after("third", second, "succeeded")
+        self.good("release", first)
+        self.assertEqual(self.run_cli("wait", second, "--for", "running", "--timeout", "30s")[0], 0)
+        stored = self.good("describe", second, "--spec")
+        for want in ("size: 2", "operator: Exists", "gpu-none", "condition: succeeded"):
+            self.assertIn(want, stored)
+        self.good("cancel", second)
+        self.assertEqual(self.run_cli("wait", third, "--timeout", "30s")[0], 1)
+        self.assertIn("DependencyFailed", self.good("describe", third))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
