@@ -110,23 +110,6 @@ class Cli(CliSite):
         self.assertRegex(told[0], r"^by \w+: class normal -> low$")
         self.assertRegex(told[1], r"maxRuntime 1d -> 1h30m, topology any -> required:rack; a test$")
 
-    def test_an_estimate_names_the_start_and_stores_nothing(self):
-        job = JOB % {"name": "asked", "pods": 1, "annotations": ""}
-        before = self.good("list", "-A", "-o", "name")
-        asked = json.loads(self.good("estimate", "-f", "-", "-o", "json", stdin=job))["status"]
-        self.assertEqual(asked["state"], "Pending")
-        self.assertIn("predictedStart", asked)
-        self.assertIn("maxRuntime", asked["predictedStartBasis"])
-        self.assertRegex(self.good("estimate", "-f", "-", stdin=job), r"\n  eta        now, at 20")
-        nodes = json.loads(self.good("nodes", "-o", "json"))["items"]
-        without = ["--without=" + n["name"] for n in nodes]
-        none = json.loads(self.good("estimate", "-f", "-", "-o", "json", *without, stdin=job))["status"]
-        self.assertNotIn("predictedStart", none)
-        self.assertIn("unknown", none["predictedStartBasis"])
-        self.assertEqual(self.run_cli("estimate", "-f-", "--tenant=no", stdin=job)[0], 7)
-        self.refused(2, "name one job file", "estimate")
-        self.assertEqual(self.good("list", "-A", "-o", "name"), before)
-
     def node(self, name):
         nodes = json.loads(self.good("nodes", "-o", "json"))["items"]
         return next(n for n in nodes if n["name"] == name)
