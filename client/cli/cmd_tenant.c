@@ -21,12 +21,12 @@ static void add_limit(struct table *t, bool has, int64_t v)
 static void add_next(struct table *t, const struct queued_tenant *x, int64_t used,
                      int64_t guaranteed)
 {
-    static const char *const ends[] = {"th", "st", "nd", "rd"};
+    static const char ends[] = "thstndrd"; /* 0th, 1st ... */
     uint32_t last = x->rank % 100 / 10 == 1 ? 0 : x->rank % 10;
     char rank[48] = "", lost[48] = "";
 
     if (x->rank)
-        (void)snprintf(rank, sizeof(rank), "%u%s to %s", x->rank, ends[last < 4 ? last : 0],
+        (void)snprintf(rank, sizeof(rank), "%u%.2s to %s", x->rank, &ends[last < 4 ? 2 * last : 0],
                        used < guaranteed ? "start" : "borrow");
     if (used > guaranteed)
         (void)snprintf(lost, sizeof(lost), "%s%lld GPUs reclaimable by others", *rank ? "; " : "",
