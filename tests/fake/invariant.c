@@ -55,6 +55,9 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         return broken(err, "a claim of a job that does not wait", j->name);
     if ((j->bucket != NULL) != (j->state == JOB_PENDING && !j->waits.n && !j->claim))
         return broken(err, "bucket and state differ", j->name);
+    if (j->bucket && (j->bucket->key.tenant_ix != j->tenant_ix ||
+                      j->bucket->key.priority != j->priority || j->bucket->key.demand != j->demand))
+        return broken(err, "it waits in a bucket of other jobs", j->name);
     if (j->state == JOB_PENDING && ((j->n_members && !j->claim) || j->charged_gpus))
         return broken(err, "a pending job holds something", j->name);
     if (job_state_is_terminal(j->state) && (j->charged_gpus || j->has_service))

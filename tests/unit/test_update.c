@@ -13,6 +13,7 @@
 #include "core/job_life.h"
 #include "util/mem.h"
 #include "../fake/fake_core.h"
+#include "../fake/invariant.h"
 
 /* Four nodes; tenants t and u with a namespace each, t/inner in that of t. */
 static int set_up(void **state)
@@ -141,6 +142,7 @@ static void a_job_whose_nodes_are_being_freed_gives_them_up_when_it_is_changed(v
 {
     struct core *c = *state;
     struct job *low, *taker;
+    struct err err;
 
     low = core_job(c, core_submit(c, of_class(site_spec("low", 4, 8), "low", 100)));
     assert_int_equal(core_cycle(c), 1);
@@ -151,6 +153,7 @@ static void a_job_whose_nodes_are_being_freed_gives_them_up_when_it_is_changed(v
     assert_non_null(taker->claim);
     assert_int_equal(update(c, taker, of_tenant(site_spec("taker", 2, 4), "u", "u")).code, ERR_OK);
     assert_null(taker->claim);
+    assert_int_equal(state_check(c->state, &err), 0);
     core_gone_all(c, low->id);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(taker->state, JOB_BINDING);
