@@ -199,7 +199,7 @@ cppcheck:
 shellcheck:
 	@shellcheck $(SH_FILES)
 codespell:
-	@codespell --quiet-level 3 -L statics,keep-alives,fo,stroe,wieght,ttests --skip '*.sum,*.mod,./tests/data,*/data/*,*/corpus/*,*/golden/*' *.md VERSION queued client include \
+	@codespell --quiet-level 3 -L nd,statics,keep-alives,fo,stroe,wieght,ttests --skip '*.sum,*.mod,./tests/data,*/data/*,*/corpus/*,*/golden/*' *.md VERSION queued client include \
 		proto docs deploy .ci tests
 compile_commands.json: ## for editors (needs bear)
 	bear -- $(MORE) B=build-bear all

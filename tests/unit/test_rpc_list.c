@@ -69,13 +69,17 @@ static int list(struct rig *g, struct err *err)
                          .req = &g->req,
                          .now = g->f.clock.now,
                          .out = &g->out,
+                         .estimates = estimates_create(),
                          .head = {.instance = instance, .text = ""}};
+    int rc;
 
     if (g->page)
         queued__v1__list_reply__free_unpacked(g->page, NULL);
     g->page = NULL;
     rpc_out_begin(&g->out);
-    if (rpc_job_list(&c, err))
+    rc = rpc_job_list(&c, err);
+    estimates_destroy(c.estimates);
+    if (rc)
         return -1;
     g->page = queued__v1__list_reply__unpack(NULL, g->out.len - RPC_FRAME_BYTES,
                                              g->out.bytes + RPC_FRAME_BYTES);

@@ -168,7 +168,7 @@ static void an_unusable_node_is_not_counted(void **state)
 
 static void slots_are_counted_per_node(void **state)
 {
-    struct free_histogram h = {.nodes = 4, .count = {[8] = 2, [5] = 1, [1] = 1}};
+    struct free_histogram h = {.nodes = 4, .most = 8, .count = {[8] = 2, [5] = 1, [1] = 1}};
 
     (void)state;
     assert_int_equal(histogram_slots(&h, 8), 2);
