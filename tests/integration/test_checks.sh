@@ -106,6 +106,7 @@ case_refused "a case with a test that did not run" \
 case_refused "a case twice" 'kubernetes-api/B1\tmissing: a part\ttext' 'kubernetes-api/B1 is there twice'
 mkdir -p "$copy/shared/cases"
 echo '| B999 | a report | a fault | right | our test |' > "$copy/shared/cases/kubernetes-api.md"
+: > "$copy/shared/cases/scheduling.md"
 cp tests/cases.tsv "$copy/tree/tests/cases.tsv"
 refuses "a row that has no line" 'kubernetes-api/B999 has no line in tests/cases.tsv' tests/cases.py
 exit "$failed"

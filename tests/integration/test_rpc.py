@@ -139,7 +139,8 @@ class Identity(RpcTest):
     def test_a_user_that_is_not_configured_may_do_nothing(self):
         self.needs_root()
         for method in wire.METHODS:
-            fields = {"submit": ((2, wire.golden_spec()),), "watch": ((6, 1),)}.get(method, ())
+            spec = ((2, wire.golden_spec()),)
+            fields = {"submit": spec, "estimate": spec, "watch": ((6, 1),)}.get(method, ())
             if method in ("cancel", "get", "why", "hold", "release", "requeue", "preempt",
                           "update", "drain", "undrain", "tenant-stop", "tenant-resume"):
                 fields = ((2, "x"),)
