@@ -34,6 +34,7 @@ struct reservation {
     struct cluster *fork; /* the cluster at `at`, with the gang in place */
     uint64_t stamp;       /* of the cluster that fork was made of; 0: not made */
     bool fits;            /* the gang had room on its hosts then */
+    bool is_inside;       /* its tenant had quota left at the last cycle */
 };
 
 struct backfill {
@@ -243,12 +244,30 @@ static struct reservation *own_of(const struct state *s, const struct job *j)
     return NULL;
 }
 
-/* Is the slot free for j, or taken by one that comes after it? */
-static bool is_open(const struct state *s, const struct reservation *r, const struct job *j)
+static bool is_inside(const struct state *s, uint32_t slot, const struct job *j)
 {
-    const struct job *has = state_job(s, r->job);
+    return slot < MODELS_MAX && tenant_in_quota(&s->tenants, j->tenant_ix, slot, 1);
+}
 
-    return !has || has == j || order_is_before(j, has);
+/* Who keeps room for itself: one whose tenant has quota left, then by priority and age. Past use,
+ * by which tenants take turns, would move a reservation to and fro before its time comes. */
+static bool goes_first(const struct state *s, uint32_t slot, const struct job *a,
+                       const struct job *b)
+{
+    bool a_in = is_inside(s, slot, a);
+
+    if ((s->settings->is_priority_first && a->priority != b->priority) ||
+        a_in == is_inside(s, slot, b))
+        return order_is_before(a, b);
+    return a_in;
+}
+
+/* Is the slot free for j, or taken by one that comes after it? */
+static bool is_open(const struct state *s, uint32_t slot, const struct job *j)
+{
+    const struct job *has = state_job(s, s->backfill->of[slot].job);
+
+    return !has || has == j || goes_first(s, slot, j, has);
 }
 
 void backfill_blocked(struct state *s, struct job *j, usec_t now)
@@ -263,7 +282,7 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
     for (uint32_t m = 0; m < SLOTS; m++) {
         struct reservation r = {0};
 
-        if ((own && own != &b->of[m]) || !is_of_slot(j->demand, m) || !is_open(s, &b->of[m], j))
+        if ((own && own != &b->of[m]) || !is_of_slot(j->demand, m) || !is_open(s, m, j))
             continue;
         if (plan(s, j, m, now, &r) && (!best.job.v || r.at < best.at)) {
             struct reservation swap = best;
@@ -292,8 +311,8 @@ static struct job *next_heir(const struct state *s, uint32_t slot, const struct 
 
     for (struct bucket *k = s->buckets; k; k = k->hh.next)
         if (k->key.tenant_ix != IX_NONE && !order_is_awake(s, k) &&
-            is_of_slot(k->key.demand, slot) && (!last || order_is_before(last, k->head)) &&
-            (!best || order_is_before(k->head, best)))
+            is_of_slot(k->key.demand, slot) && (!last || goes_first(s, slot, last, k->head)) &&
+            (!best || goes_first(s, slot, k->head, best)))
             best = k->head;
     return best;
 }
@@ -310,6 +329,8 @@ void backfill_begin(struct state *s, usec_t now)
         if (r->job.v == 0)
             continue;
         if (j && j->bucket && j->tenant_ix != IX_NONE && models_of(s, j, m, models)) {
+            b->gen += r->is_inside != is_inside(s, m, j); /* others go first now, or no more */
+            r->is_inside = is_inside(s, m, j);
             /* its hosts are gone, or taken by one that goes first; or ends have come early */
             if (now - r->planned_at >= REPLAN_US || !rebuild(s, r))
                 backfill_blocked(s, j, now);
@@ -326,12 +347,13 @@ void backfill_begin(struct state *s, usec_t now)
     }
 }
 
-static bool holds_back(const struct state *s, const struct reservation *r, const struct job *j,
-                       usec_t end)
+static bool holds_back(const struct state *s, uint32_t slot, const struct job *j, usec_t end)
 {
+    const struct reservation *r = &s->backfill->of[slot];
     const struct job *has = state_job(s, r->job);
 
-    return has && has != j && end > r->at && order_is_before(has, j);
+    return has && has != j && end > r->at && has->tenant_ix != IX_NONE &&
+           goes_first(s, slot, has, j);
 }
 
 uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
@@ -340,8 +362,8 @@ uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
     struct backfill *b = s->backfill;
     uint32_t n = 0;
 
-    for (int m = 0; m < SLOTS; m++)
-        if (holds_back(s, &b->of[m], j, end) && rebuild(s, &b->of[m]))
+    for (uint32_t m = 0; m < SLOTS; m++)
+        if (holds_back(s, m, j, end) && rebuild(s, &b->of[m]))
             b->beside[n++] = b->of[m].fork;
     *ret = b->beside;
     return n;
@@ -357,10 +379,10 @@ void backfill_forget(struct state *s, const struct job *j)
 
 void backfill_close(const struct state *s, const struct job *j, uint64_t *closed)
 {
-    for (int m = 0; m < SLOTS; m++) {
+    for (uint32_t m = 0; m < SLOTS; m++) {
         const struct reservation *r = &s->backfill->of[m];
 
-        for (size_t i = 0; i < r->held.n && holds_back(s, r, j, INT64_MAX); i++)
+        for (size_t i = 0; i < r->held.n && holds_back(s, m, j, INT64_MAX); i++)
             closed[r->held.v[i].node_ix / 64] |= UINT64_C(1) << r->held.v[i].node_ix % 64;
     }
 }
@@ -379,12 +401,12 @@ void backfill_started(struct state *s, const struct job *j)
 {
     uint64_t stamp = stamp_of(&s->cluster);
 
-    for (int m = 0; m < SLOTS; m++) {
+    for (uint32_t m = 0; m < SLOTS; m++) {
         struct reservation *r = &s->backfill->of[m];
         const struct job *has = state_job(s, r->job);
 
         /* one that goes first may have taken the reserved hosts: look at them again */
-        if (!has || has == j || order_is_before(j, has) || !r->fits ||
+        if (!has || has == j || has->tenant_ix == IX_NONE || goes_first(s, m, j, has) || !r->fits ||
             r->stamp + j->n_members != stamp)
             continue;
         if (backfill_end(j, 0) > r->at)
@@ -404,8 +426,8 @@ static void tell(const struct state *s, const struct reservation *r, struct rese
 
 bool backfill_ahead(const struct state *s, const struct job *j, usec_t end, struct reserved *ret)
 {
-    for (int m = 0; m < SLOTS; m++)
-        if (is_of_slot(j->demand, (uint32_t)m) && holds_back(s, &s->backfill->of[m], j, end)) {
+    for (uint32_t m = 0; m < SLOTS; m++)
+        if (is_of_slot(j->demand, m) && holds_back(s, m, j, end)) {
             tell(s, &s->backfill->of[m], ret);
             return true;
         }

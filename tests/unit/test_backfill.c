@@ -125,6 +125,32 @@ static void a_gang_outside_its_quota_keeps_no_room(void **state)
     assert_int_equal(small->state, JOB_BINDING);
 }
 
+static void one_inside_its_quota_is_not_held_back_by_one_beyond(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("inside", 1, 8);
+    struct job *large, *inside;
+
+    (void)site_tenant(&c->settings, "u");
+    for (uint32_t t = 0; t < 2; t++)
+        c->settings.tenants[t].quota.gpus[SITE_H100] = 16;
+    state_destroy(c->state);
+    c->state = state_create(&c->settings);
+    core_nodes(c, 4);
+    core_up(c);
+    (void)submit(c, 3, 2 * HOUR, 500);
+    (void)core_cycle(c);
+    large = submit(c, 4, HOUR, 500);
+    assert_int_equal(core_cycle(c), 0);
+    assert_true(backfill_own(c->state, large, NULL));
+    s->tenant = s->ns = "u";
+    s->max_runtime_us = 50 * HOUR;
+    core_pass(c, USEC_PER_SEC);
+    inside = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(inside->state, JOB_BINDING);
+}
+
 static void a_reservation_for_one_model_leaves_the_others_alone(void **state)
 {
     struct core *c = *state;
@@ -183,6 +209,7 @@ int main(void)
         T(a_reservation_yields_to_higher_priority),
         T(a_gang_that_can_never_run_keeps_no_room),
         T(a_gang_outside_its_quota_keeps_no_room),
+        T(one_inside_its_quota_is_not_held_back_by_one_beyond),
         T(a_reservation_for_one_model_leaves_the_others_alone),
         T(a_cancelled_head_hands_its_room_to_the_next),
         T(an_endless_run_is_cut_to_a_span_that_adds_up),
