@@ -203,6 +203,7 @@ static void plan_fini(struct plan *p)
 
     if (p->tried)
         demand_release(&s->cluster, &s->demands, p->tried->demand);
+    HASH_CLEAR(hh_name, s->jobs_by_name); /* before its first element goes */
     for (size_t i = 0; i < s->by_id.n; i++)
         job_destroy(s->by_id.v[i]);
     s->by_id.n = 0;
