@@ -183,7 +183,7 @@ static int only_tenant(const struct rpc_who *who, const struct settings *setting
                        who->caller.user);
     else
         return err_set(err, ERR_INVALID,
-                       "tenant: say which (metadata.tenant or --tenant), there are several");
+                       "tenant: say which (spec.tenant or --tenant), there are several");
     return 0;
 }
 
