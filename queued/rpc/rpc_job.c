@@ -312,10 +312,10 @@ int rpc_job_try(struct rpc_call *c, struct err *err)
     if (rpc_auth_tenant(c->who, c->state->settings, wish.spec->tenant, &tenant, err))
         return -1;
     wish.spec->tenant = arena_strdup(&wish.spec->arena, tenant);
-    if (spec_check(wish.spec, c->state->settings, err))
+    if (spec_check(wish.spec, c->state->settings, err) ||
+        estimate_try(c->state, &wish, c->now, &t, err))
         return -1;
     req->u.estimate.spec = NULL;
-    estimate_try(c->state, &wish, c->now, &t);
     rpc_out_why(
         c->out, RPC_ESTIMATE, &c->head,
         &(struct rpc_job_view){.state = c->state, .job = &t.job, .why = &t.why, .eta = &t.eta});

@@ -14,6 +14,7 @@
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/cycle.h"
+#include "core/depend.h"
 #include "core/job_life.h"
 #include "core/order.h"
 #include "core/preempt.h"
@@ -38,6 +39,7 @@ struct plan {
     struct estimates *to;
     struct effects fx; /* nobody runs them */
     struct job *tried; /* not a copy; NULL none */
+    struct job wish;   /* what it waits for, while it is none yet */
     uint32_t looks;    /* left */
 };
 
@@ -151,6 +153,14 @@ static uint32_t share_of_tenant(const struct state *s, uint32_t n_waiting)
     return share;
 }
 
+static bool is_waited_for(const struct plan *p, const struct job *j)
+{
+    for (size_t i = 0; i < p->wish.waits.n; i++)
+        if (p->wish.waits.v[i].on.v == j->id.v)
+            return true;
+    return false;
+}
+
 static void copy_jobs(struct plan *p, const struct state *s)
 {
     uint32_t share = share_of_tenant(s, order_number(s));
@@ -163,6 +173,8 @@ static void copy_jobs(struct plan *p, const struct state *s)
         } else if (j->claim || (j->bucket && j->position <= share)) {
             *vec_push(&p->waiting) = copy_job(p, j);
             *vec_push(&p->to->of) = (struct planned){.job = j->id, .kind = ESTIMATE_NEVER};
+        } else if (is_waited_for(p, j)) {
+            (void)copy_job(p, j);
         }
     }
     for (size_t i = 0; i < s->active.n; i++)
@@ -216,6 +228,7 @@ static void plan_fini(struct plan *p)
     cluster_fork_free(p->fork);
     state_destroy(s);
     vec_fini(&p->waiting);
+    vec_fini(&p->wish.waits);
     effects_fini(&p->fx);
 }
 
@@ -404,18 +417,30 @@ static void submit(struct plan *p, const struct estimate_wish *wish, usec_t now)
     event_fini(&ev);
     effects_clear(&p->fx);
     p->tried = p->s->by_id.v[p->s->by_id.n - 1];
+    if (p->wish.waits.n && p->tried->bucket)
+        order_remove(p->s, p->tried);
+    p->tried->waits = p->wish.waits;
+    memset(&p->wish.waits, 0, sizeof(p->wish.waits));
+    depend_add(p->s, p->tried);
     if (!p->tried->bucket)
         return;
     *vec_push(&p->waiting) = p->tried;
     *vec_push(&p->to->of) = (struct planned){.job = p->tried->id, .kind = ESTIMATE_NEVER};
 }
 
-void estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
-                  struct estimate_try *ret)
+int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
+                 struct estimate_try *ret, struct err *err)
 {
     struct plan *p = xcalloc(1, sizeof(*p));
 
-    *p = (struct plan){.to = estimates_create(), .looks = looks_for(s)};
+    if (depend_resolve(s, wish->spec, &p->wish, err)) {
+        vec_fini(&p->wish.waits);
+        free(p);
+        return -1;
+    }
+    wish->spec->depends_on.n = 0; /* that is known now; not all of these jobs are in the plan */
+    p->to = estimates_create();
+    p->looks = looks_for(s);
     p->to->made_at = now;
     *ret = (struct estimate_try){.plan = p, .eta.made_at = now};
     plan_init(p, s, now);
@@ -429,9 +454,10 @@ void estimate_try(const struct state *s, const struct estimate_wish *wish, usec_
     explain_job(p->s, p->tried, now, &ret->why);
     ret->job = *p->tried; /* as it is before anything happens */
     if (!is_foreseeable(p->s, p->tried))
-        return;
+        return 0;
     play(p, now);
     tell(p->to, ret->job.id, &ret->eta);
+    return 0;
 }
 
 void estimate_try_fini(struct estimate_try *t)

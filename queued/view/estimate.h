@@ -43,7 +43,7 @@ void estimate_of(struct estimates *e, const struct state *s, const struct job *j
 
 /* A job that is not submitted, or nodes that are away: told of as if it were so. */
 struct estimate_wish {
-    struct spec *spec; /* checked by spec_check(); taken */
+    struct spec *spec; /* checked by spec_check(); taken, unless it fails */
     struct caller caller;
     uint32_t n_without;
     const char *const *without; /* names of nodes that take nothing new; unknown ones are none */
@@ -54,8 +54,9 @@ struct estimate_try {
     struct estimate eta;
     struct plan *plan; /* what the above point to */
 };
-void estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
-                  struct estimate_try *ret);
+/* Fails when it depends on a job that is not there, or that has ended otherwise. */
+int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
+                 struct estimate_try *ret, struct err *err);
 void estimate_try_fini(struct estimate_try *t);
 /* In words: the assumption it rests on, or why there is none. */
 const char *estimate_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e);

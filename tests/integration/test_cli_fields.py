@@ -38,6 +38,30 @@ class Fields(CliSite):
         self.assertEqual(self.run_cli("wait", third, "--timeout", "30s")[0], 1)
         self.assertIn("DependencyFailed", self.good("describe", third))
 
+    def test_an_estimate_waits_for_what_the_job_depends_on(self):
+        held = self.submit("held", 1, "gang.queued/run-duration: 1h", "--hold")
+        job = JOB % {"name": "after", "pods": 1, "annotations": ""}
+        after = "  dependsOn: [%s]\n  roles:"
+
+        def estimate(*waits):
+            on = ", ".join("{job: %s, condition: %s}" % w for w in waits)
+            return ("estimate", "-f", "-"), {"stdin": job.replace("  roles:", after % on)}
+
+        args, more = estimate(("nosuch", "succeeded"))
+        self.refused(2, "has no job 'nosuch'", *args, **more)
+        done = self.submit("done", 1)
+        self.good("cancel", done)
+        self.run_cli("wait", done, "--timeout", "30s")
+        args, more = estimate((done, "succeeded"))
+        self.refused(7, "waiting for it to succeed would never end", *args, **more)
+        args, more = estimate((done, "finished"), (held, "started"))
+        out = self.good(*args, **more)
+        self.assertRegex(out, r"(?s)Dependency.*waits for %s \(Held" % held)
+        self.assertNotIn("eta", out)
+        args, more = estimate((done, "finished"))
+        self.assertRegex(self.good(*args, **more), r"eta +now")
+        self.good("cancel", held)
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -244,7 +244,7 @@ static void try_one(struct core *c, struct rng *g)
     struct estimate_try t;
 
     (void)snprintf(wish.caller.user, sizeof(wish.caller.user), "alice");
-    estimate_try(c->state, &wish, c->now, &t);
+    assert_int_equal(estimate_try(c->state, &wish, c->now, &t, NULL), 0);
     assert_true(t.eta.kind != ESTIMATE_NONE);
     estimate_try_fini(&t);
 }
@@ -266,7 +266,7 @@ static void a_job_that_is_tried_starts_when_it_was_said(void **state)
         again = g;
         wish.spec = random_spec(&c, &g);
         (void)snprintf(wish.caller.user, sizeof(wish.caller.user), "alice");
-        estimate_try(c.state, &wish, c.now, &t);
+        assert_int_equal(estimate_try(c.state, &wish, c.now, &t, NULL), 0);
         guess = (struct guess){.e = t.eta};
         estimate_try_fini(&t);
         submit(&c, &again);
