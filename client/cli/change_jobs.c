@@ -182,6 +182,8 @@ static int check_selection(struct selection *x, int argc, char **argv, int first
         return cli_usage("%s: name the jobs, or select them with -l or --all", name);
     if (x->all && !x->tenant)
         return cli_usage("%s: --all needs --tenant", name);
+    if (x->tenant && !*x->tenant)
+        return cli_usage("%s: --tenant is empty: name one", name);
     return change_format(x->command->change) ? EXIT_USAGE : 0;
 }
 

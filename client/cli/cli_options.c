@@ -221,6 +221,11 @@ int cli_pairs(struct cli_texts *texts, struct queued_pair **ret, size_t *ret_n, 
     for (size_t i = 0; i < texts->n; i++) {
         char *rest = arena_strdup(a, texts->v[i]);
 
+        if (texts->v[i][strspn(texts->v[i], ",")] == '\0') { /* it would select everything */
+            vec_fini(&pairs);
+            (void)cli_usage("-l \"%s\": write KEY=VALUE", texts->v[i]);
+            return -1;
+        }
         for (char *one = strtok_r(rest, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
             char *equals = strchr(one, '=');
 

@@ -179,6 +179,8 @@ static int print_rows(struct list *l)
         job_table_add(t, l->jobs.v[i], is_wide, now);
     if (l->columns && table_choose(t, "list", l->columns))
         rc = EXIT_USAGE;
+    else if (l->jobs.n == 0 && l->format != FORMAT_CSV)
+        cli_note(l->query.filter.all ? "no job matches" : "no job of yours matches; -A shows all");
     else if (l->format == FORMAT_CSV)
         table_print_csv(t, !l->no_headers);
     else
@@ -193,9 +195,7 @@ static int print(struct list *l)
 {
     if (l->format == FORMAT_JSON || l->format == FORMAT_YAML) {
         print_document(l);
-    } else if (l->jobs.n == 0 && l->format != FORMAT_CSV) {
-        cli_note(l->query.filter.all ? "no job matches" : "no job of yours matches; -A shows all");
-    } else if (l->format == FORMAT_NAME) {
+    } else if (l->format == FORMAT_NAME && l->jobs.n) {
         for (size_t i = 0; i < l->jobs.n; i++)
             (void)printf("job/%s\n", l->jobs.v[i]->name ? l->jobs.v[i]->name : "");
     } else {
@@ -253,6 +253,8 @@ int cmd_list(int argc, char **argv)
                             1u << FORMAT_YAML | 1u << FORMAT_NAME | 1u << FORMAT_CSV,
                         &l.format))
         rc = EXIT_USAGE;
+    else if (l.columns && l.format > FORMAT_WIDE && l.format != FORMAT_CSV)
+        rc = cli_usage("list: --columns goes with -o table, wide and csv");
     else
         rc = run(&l);
     for (size_t i = 0; i < l.pages.n; i++)

@@ -261,6 +261,8 @@ class Cli(CliSite):
         out = self.good("list", "-l", "test=csv", "--columns", "state,Job")
         self.assertEqual(out.split(), ["STATE", "JOB", "Pending", job])
         self.refused(2, 'there is no column "nope"', "list", "--columns", "nope", "-l", "test=csv")
+        self.refused(2, "there is no column", "list", "--columns", "nope", "-l", "test=none")
+        self.refused(2, "--columns goes with", "list", "--columns", "job", "-o", "json")
         rows = list(csv.reader(self.good("nodes", "-o", "csv").splitlines()))
         self.assertEqual({len(row) for row in rows}, {len(rows[0])})
         self.assertEqual(len(rows), 9)
@@ -278,6 +280,9 @@ class Cli(CliSite):
         self.assertEqual(out, f"job/{first} is Pending\n")
         self.assertEqual(self.run_cli("release", "-l", "test=many", "-y")[:2], (0, ""))
         self.refused(2, "--all needs --tenant", "preempt", "--all")
+        # an unset variable of a script selects nothing, and not everything
+        self.refused(2, '-l "": write KEY=VALUE', "cancel", "-l", "", "-y")
+        self.refused(2, "--tenant is empty", "cancel", "--all", "--tenant", "", "-y")
         self.assertEqual(len(self.good("cancel", "-l", "test=many", "-y").splitlines()), 2)
 
     def test_describe_tells_the_history_of_one_job_when_asked(self):
