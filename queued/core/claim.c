@@ -62,6 +62,7 @@ static void leave(struct state *s, struct job *j)
 
         if (o && o->state == JOB_RUNNING)
             set_leaving(s, o, false);
+        s->mature_gen++; /* who waited for it to leave may want it */
     }
     job_count_gpus(&s->tenants, j, tenant_spare);
     job_free_claim(j);
@@ -136,12 +137,15 @@ static bool is_any_leaving(const struct state *s)
     return false;
 }
 
-/* Nothing else may be left where it is to run, and no limit be passed on the way. */
+/* Nothing else may be left where it is to run, and no limit be passed on the way. A tenant that was
+ * stopped meanwhile starts nothing. */
 static enum verdict look(const struct state *s, const struct job *j)
 {
     uint64_t gpus[MODELS_MAX];
     bool fits = true;
 
+    if (j->tenant_ix == IX_NONE || tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE)
+        return LOST;
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
 
@@ -150,8 +154,10 @@ static enum verdict look(const struct state *s, const struct job *j)
         fits = fits && resources_fit(&n->used, &n->total);
     }
     job_gpus(j, j->models, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX && j->tenant_ix != IX_NONE; m++)
-        fits = fits && (!gpus[m] || tenant_has_room(&s->tenants, j->tenant_ix, m, gpus[m]));
+    for (uint32_t m = 0; m < MODELS_MAX; m++)
+        fits = fits &&
+               (!gpus[m] || (tenant_has_room(&s->tenants, j->tenant_ix, m, gpus[m]) &&
+                             tenant_admits_user(&s->tenants, job_account(j), m, gpus[m], NULL)));
     if (fits)
         return READY;
     return is_any_leaving(s) ? WAITS : LOST;

@@ -215,39 +215,21 @@ usec_t job_back_off(uint32_t n, int64_t seconds, int64_t cap)
 
 void job_set_timer(struct state *s, struct job *j)
 {
-    usec_t at = 0;
+    usec_t at = 0; /* the other states end by facts; nothing of theirs is left to time */
 
-    switch (j->state) {
-    case JOB_PENDING:
+    if (job_state_is_terminal(j->state)) {
+        at = j->ended_at + (j->has_pods ? JOB_KEEP_PODS_S : JOB_KEEP_RECORD_S) * USEC_PER_SEC;
+    } else if (j->state == JOB_RUNNING) {
+        at = j->running_at + j->max_runtime_us;
+    } else if (j->state == JOB_BINDING || j->state == JOB_STARTING) {
+        at = j->attempt_at + j->start_timeout_us;
+    } else if (j->state == JOB_PENDING) {
         if (j->claim)
             at = j->claim->until + s->settings->node_lost_us;
         if (j->not_before > s->now)
             at = j->not_before;
         if (j->max_queue_us && !j->waits.n && (!at || j->queued_at + j->max_queue_us < at))
             at = j->queued_at + j->max_queue_us;
-        break;
-    case JOB_BINDING:
-    case JOB_STARTING:
-        at = j->attempt_at + j->start_timeout_us;
-        break;
-    case JOB_RUNNING:
-        at = j->running_at + j->max_runtime_us;
-        break;
-    case JOB_SUCCEEDED:
-    case JOB_FAILED:
-    case JOB_CANCELLED:
-    case JOB_PREEMPTED:
-    case JOB_LOST:
-    case JOB_TIMED_OUT:
-    case JOB_REJECTED:
-        at = j->ended_at + (j->has_pods ? JOB_KEEP_PODS_S : JOB_KEEP_RECORD_S) * USEC_PER_SEC;
-        break;
-    case JOB_HELD:
-    case JOB_RESTARTING:
-    case JOB_PREEMPTING:
-    case JOB_STOPPING:
-    case JOB_OUTCOME:
-        break; /* they end by facts; nothing of theirs is left to time */
     }
     timer_set(s, j, at);
 }

@@ -146,6 +146,7 @@ void order_remove(struct state *s, struct job *j)
 
     if (!b)
         return;
+    s->is_quiet = false; /* it may have had a reservation */
     if (is_head)
         unqueue(s, b);
     DL_DELETE(b->head, j);
@@ -237,6 +238,7 @@ void order_block(struct state *s, struct bucket *b)
     b->seen_shape_gen = s->cluster.shape_gen;
     b->seen_released_gen = released_sum(s, b->key.tenant_ix);
     b->seen_mature_gen = s->mature_gen;
+    b->seen_freed_any = s->cluster.freed_any;
     b->seen_freed_gen = freed_sum(s, d);
     if (b->is_limited || b->is_held_back)
         return;
@@ -264,7 +266,9 @@ bool order_is_awake(const struct state *s, const struct bucket *b)
     if (!b->is_blocked || b->seen_shape_gen != s->cluster.shape_gen)
         return true;
     if ((b->seen_mature_gen != s->mature_gen ||
-         b->seen_released_gen != released_sum(s, b->key.tenant_ix)) &&
+         b->seen_released_gen != released_sum(s, b->key.tenant_ix) ||
+         (b->may_take_later &&
+          (b->seen_freed_any != s->cluster.freed_any || b->seen_backfill_gen < s->pass_gen))) &&
         preempt_may(s, b->head))
         return true;
     if (!b->is_limited && !b->is_held_back)

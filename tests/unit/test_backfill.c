@@ -189,6 +189,22 @@ static void a_cancelled_head_hands_its_room_to_the_next(void **state)
     assert_int_equal(small->state, JOB_BINDING); /* two of four nodes are enough for next */
 }
 
+static void a_held_head_gives_up_its_room_at_once(void **state)
+{
+    struct core *c = *state;
+    struct job *large, *small;
+
+    (void)submit(c, 3, 2 * HOUR, 500);
+    (void)core_cycle(c);
+    large = submit(c, 4, HOUR, 500);
+    (void)core_cycle(c);
+    small = submit(c, 1, 50 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 0);
+    (void)core_verb(c, large->id, VERB_HOLD);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(small->state, JOB_BINDING);
+}
+
 static void an_endless_run_is_cut_to_a_span_that_adds_up(void **state)
 {
     struct core *c = *state;
@@ -212,6 +228,7 @@ int main(void)
         T(one_inside_its_quota_is_not_held_back_by_one_beyond),
         T(a_reservation_for_one_model_leaves_the_others_alone),
         T(a_cancelled_head_hands_its_room_to_the_next),
+        T(a_held_head_gives_up_its_room_at_once),
         T(an_endless_run_is_cut_to_a_span_that_adds_up),
     };
 
