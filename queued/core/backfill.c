@@ -250,7 +250,7 @@ static bool is_inside(const struct state *s, uint32_t slot, const struct job *j)
 }
 
 /* Who keeps room for itself: one whose tenant has quota left, then by priority and age. Past use,
- * by which tenants take turns, would move a reservation to and fro before its time comes. */
+ * by which tenants take turns, would move a reservation back and forth before it comes. */
 static bool goes_first(const struct state *s, uint32_t slot, const struct job *a,
                        const struct job *b)
 {
