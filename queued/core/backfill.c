@@ -72,8 +72,10 @@ void backfill_copy(struct state *s, const struct state *from)
         const struct reservation *r = &from->backfill->of[m];
         struct reservation *to = &s->backfill->of[m];
 
-        if (!state_job(s, r->job))
+        if (!state_job(s, r->job)) {
+            s->backfill->gen += r->job.v != 0; /* it holds nobody back there */
             continue;
+        }
         *to = *r;
         to->fork = r->fork ? cluster_fork(r->fork) : NULL;
         memset(&to->held, 0, sizeof(to->held));

@@ -455,7 +455,8 @@ static bool fork_future(struct plan *p)
 
         if (v->is_leaving)
             future_release(p->fork, v);
-        else if ((v->state == JOB_STOPPING || v->state == JOB_PREEMPTING) && v->charged_gpus)
+        else if ((v->state == JOB_STOPPING || v->state == JOB_PREEMPTING) &&
+                 (v->charged_gpus || !v->demand->gpus))
             take(p, v);
     }
     memcpy(p->base, p->shadow.tenants.v, p->base_size);

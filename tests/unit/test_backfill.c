@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/backfill.h"
+#include "view/estimate.h"
 #include "view/explain.h"
 
 #include "../fake/fake_core.h"
@@ -192,6 +193,8 @@ static void a_cancelled_head_hands_its_room_to_the_next(void **state)
 static void a_held_head_gives_up_its_room_at_once(void **state)
 {
     struct core *c = *state;
+    struct estimates *e = estimates_create();
+    struct estimate eta;
     struct job *large, *small;
 
     (void)submit(c, 3, 2 * HOUR, 500);
@@ -201,8 +204,12 @@ static void a_held_head_gives_up_its_room_at_once(void **state)
     small = submit(c, 1, 50 * HOUR, 500);
     assert_int_equal(core_cycle(c), 0);
     (void)core_verb(c, large->id, VERB_HOLD);
+    estimate_of(e, c->state, small, c->now, &eta); /* before anything is decided */
+    assert_int_equal(eta.kind, ESTIMATE_START);
+    assert_int_equal(eta.at, c->now);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(small->state, JOB_BINDING);
+    estimates_destroy(e);
 }
 
 static void an_endless_run_is_cut_to_a_span_that_adds_up(void **state)

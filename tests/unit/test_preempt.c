@@ -290,6 +290,39 @@ static void nobody_leaves_while_what_ends_anyway_is_enough(void **state)
     assert_int_equal(taker->state, JOB_BINDING);
 }
 
+/* One that fills so many nodes by their CPUs alone, and runs. */
+static struct job *cpu_job(struct core *c, const char *name, int32_t priority, uint32_t pods)
+{
+    struct spec *s = site_spec(name, pods, 0);
+    struct job *j;
+
+    s->tenant = s->ns = "a";
+    s->priority = priority;
+    s->roles[0].cpu_milli = 90000;
+    j = core_job(c, core_submit(c, s));
+    (void)core_cycle(c);
+    core_see_all(c, j->id, POD_RUNNING);
+    core_pass(c, 660 * USEC_PER_SEC);
+    return j;
+}
+
+static void nobody_leaves_while_cpus_become_free_anyway(void **state)
+{
+    struct core *c = *state;
+    struct job *low = cpu_job(c, "low", LOW, 2), *other = cpu_job(c, "other", LOW, 2), *taker;
+
+    assert_int_equal(other->state, JOB_RUNNING);
+    (void)core_cancel(c, low->id);
+    assert_int_equal(low->state, JOB_STOPPING);
+    taker = cpu_job(c, "taker", HIGH, 2);
+    assert_int_equal(other->state, JOB_RUNNING);
+    assert_null(taker->claim);
+    core_gone_all(c, low->id);
+    (void)core_cycle(c);
+    assert_int_equal(taker->state, JOB_BINDING);
+    check(c);
+}
+
 static void a_taker_that_leaves_gives_back_what_was_held(void **state)
 {
     static const enum job_verb verbs[] = {VERB_CANCEL, VERB_HOLD};
@@ -542,6 +575,7 @@ int main(void)
         TEST(victims_that_do_not_help_are_not_taken),
         TEST(nobody_leaves_for_a_gang_that_would_not_start_even_so),
         TEST(nobody_leaves_while_what_ends_anyway_is_enough),
+        TEST(nobody_leaves_while_cpus_become_free_anyway),
         TEST(a_taker_that_leaves_gives_back_what_was_held),
         TEST(victims_not_yet_told_are_spared_when_the_taker_leaves),
         TEST(a_claim_on_a_node_that_goes_is_dropped),
