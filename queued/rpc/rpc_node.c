@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/rpc_call.h"
+#include "util/log.h"
 #include "util/mem.h"
 
 /* A page of nodes and the names of the jobs on each. */
@@ -113,5 +114,8 @@ int rpc_node_drain(struct rpc_call *c, struct err *err)
         event_fini(&ev);
         return -1;
     }
+    log_info(drain->is_back ? "a node is to be given back" : "a node is to be drained",
+             "node=%s user=%s reason=\"%s\"", c->req->u.drain.node, c->who->caller.user,
+             c->req->u.drain.reason);
     return 0;
 }

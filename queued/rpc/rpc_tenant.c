@@ -2,6 +2,7 @@
 /* rpc_tenant.c - who the caller is, the tenants that exist for them, and stopping one. */
 #include "rpc/rpc_call.h"
 
+#include "util/log.h"
 #include "util/mem.h"
 
 int rpc_tenant_hello(struct rpc_call *c, struct err *err)
@@ -48,5 +49,8 @@ int rpc_tenant_stop(struct rpc_call *c, struct err *err)
         event_fini(&ev);
         return -1;
     }
+    log_info(stop->is_back ? "a tenant is to be resumed" : "a tenant is to be stopped",
+             "tenant=%s user=%s reason=\"%s\"", c->req->u.drain.node, c->who->caller.user,
+             c->req->u.drain.reason);
     return 0;
 }

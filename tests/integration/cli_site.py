@@ -89,6 +89,11 @@ class CliSite(unittest.TestCase):
         return p
 
     @classmethod
+    def log(cls):
+        with open(cls.path("queued.log"), encoding="utf-8") as f:
+            return f.read()
+
+    @classmethod
     def start_daemon(cls):
         cls.daemon = cls.spawn(
             "queued", [os.path.join(B, "queued"), "--config", cls.path("queued.yaml")]

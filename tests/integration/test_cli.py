@@ -117,6 +117,7 @@ class Cli(CliSite):
     def test_a_stopped_tenant_waits_until_it_is_resumed(self):
         out = self.good("tenant", "stop", "infra", "--reason", "moving")
         self.assertEqual(out, "tenant/infra stopped; what runs goes on\n")
+        self.assertRegex(self.log(), r'"a tenant is to be stopped" tenant=infra user=\w+ .*moving"')
         job = self.submit("stopped", 1, "gang.queued/run-duration: 1h", "--tenant", "infra")
         self.daemon.kill()
         self.daemon.wait()
@@ -138,6 +139,7 @@ class Cli(CliSite):
         name = attempt["pods"][0]["node"]
         out = self.good("drain", name, "--reason", "disk swap")
         self.assertEqual(out, f"node/{name} drained, 1 jobs on it run on\n")
+        self.assertRegex(self.log(), '"a node is to be drained" node=%s .*disk swap"' % name)
         self.daemon.kill()
         self.daemon.wait()
         self.start_daemon()
