@@ -12,6 +12,7 @@ FUNCTION_LINES=70
 FILE_LINES=600
 NESTING=3
 PARAMETERS=5
+CORE_LINES=10000 # with its headers: it is to be read in an evening
 
 if ! ctags --version 2> /dev/null | grep -q Universal; then
     echo "tidy: universal-ctags is not installed: run 'make deps'" >&2
@@ -59,6 +60,8 @@ xargs wc -l < "$work/all" | awk '$2 != "total" { print $1, $2 }' > "$work/lines"
 grep -E '\.(c|h|def|sh|py|proto)$' "$work/lines" > "$work/sizes"
 awk -v max="$FILE_LINES" '$1 > max { printf "%s:1: %d lines, at most %d\n", $2, $1, max }' \
     "$work/sizes" >> "$faults"
+awk -v max="$CORE_LINES" '$2 ~ /^queued\/core\// { n += $1 }
+    END { if (n >= max) printf "queued/core:1: %d lines, fewer than %d\n", n, max }' "$work/lines" >> "$faults"
 
 # ---- nesting: clang-format indents by four, so a control statement shows how deep it is
 xargs grep -nHE '^ +(\} )?(if|for|while|do|switch|HASH_ITER|[A-Z_]+_FOREACH[A-Z_]*) ?[({]' < "$work/c" |

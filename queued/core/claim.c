@@ -101,7 +101,7 @@ static void tell(struct state *s, struct job *victim, const struct job *taker, s
     char text[REASON_TEXT_MAX + 1];
 
     (void)snprintf(text, sizeof(text), "by %s of %s: %s", taker->name, taker->tenant,
-                   is_lower ? "its priority is higher" : "its tenant is inside its quota");
+                   is_lower ? "its priority is higher" : "its tenant uses less of its quota");
     (void)job_move(s, victim,
                    &(struct job_step){.event = JOB_EV_PREEMPT,
                                       .code = is_lower ? "PreemptedByPriority" : "Reclaimed",

@@ -29,13 +29,6 @@ static enum verdict judge(const struct job *on, enum spec_condition condition)
     return is_met ? MET : is_over ? NEVER : NOT_YET;
 }
 
-static const char *const condition_words[] = {
-    [SPEC_SUCCEEDED] = "to succeed",
-    [SPEC_FINISHED] = "to finish",
-    [SPEC_STARTED] = "to start",
-    [SPEC_FAILED] = "to fail",
-};
-
 /* By id, by name, or by metadata.name: then the name ends in "-" and four characters. */
 static bool is_named(const struct job *j, const char *text)
 {
@@ -71,7 +64,7 @@ int depend_resolve(const struct state *s, const struct spec *spec, struct job *j
         if (v == NEVER)
             return err_set(err, ERR_REFUSED,
                            "spec.dependsOn[%u]: job %s is %s, so waiting for it %s would never end",
-                           i, on->name, job_state_name(on->state), condition_words[condition]);
+                           i, on->name, job_state_name(on->state), spec_condition_words(condition));
         if (v == NOT_YET && j)
             *vec_push(&j->waits) = (struct dependency){on->id, (uint8_t)condition};
     }
@@ -125,7 +118,7 @@ static void end_unmet(struct state *s, struct job *j, const struct job *on,
     char text[REASON_TEXT_MAX + 1];
 
     (void)snprintf(text, sizeof(text), "waited for %s %s, and that is %s", on ? on->name : "a job",
-                   condition_words[condition], on ? job_state_name(on->state) : "forgotten");
+                   spec_condition_words(condition), on ? job_state_name(on->state) : "forgotten");
     (void)job_move(s, j,
                    &(struct job_step){.event = JOB_EV_GIVE_UP,
                                       .outcome = JOB_FAILED,
@@ -174,21 +167,4 @@ void depend_settle(struct state *s, struct effects *fx)
         }
         vec_remove(&s->settled, 0);
     }
-}
-
-const char *depend_words(const struct state *s, const struct job *j, usec_t now, char *buf)
-{
-    const struct dependency *d = &j->waits.v[0];
-    const struct job *on = state_job(s, d->on);
-    char age[FORMAT_MAX], more[32] = "";
-
-    if (j->waits.n > 1)
-        (void)snprintf(more, sizeof(more), ", and %zu more", j->waits.n - 1);
-    if (on)
-        (void)snprintf(buf, REASON_TEXT_MAX + 1, "%s (%s for %s) %s%s", on->name,
-                       job_state_name(on->state), format_duration(age, now - on->state_since),
-                       condition_words[d->condition], more);
-    else
-        (void)snprintf(buf, REASON_TEXT_MAX + 1, "a job that is forgotten%s", more);
-    return buf;
 }

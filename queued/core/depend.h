@@ -20,7 +20,5 @@ void depend_drop(struct state *s, struct job *j);
 void depend_moved(struct state *s, const struct job *j);
 /* Look at them, as many as the turn has room for. */
 void depend_settle(struct state *s, struct effects *fx);
-/* "data-refresh-04tb (Running for 40m) to succeed, and 2 more". buf: REASON_TEXT_MAX + 1. */
-const char *depend_words(const struct state *s, const struct job *j, usec_t now, char *buf);
 
 #endif

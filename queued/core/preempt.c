@@ -97,6 +97,38 @@ static bool is_inside(const struct tenants *t, const struct job *j, const uint64
     return has_gpus;
 }
 
+/* What the tenant that judges ix uses of a model, and its quota; the tenant. */
+static uint32_t judge(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t *used,
+                      uint64_t *quota)
+{
+    uint32_t at;
+
+    *quota = tenant_quota(t, ix, model, &at);
+    at = at == IX_NONE ? ix : at;
+    *used = t->v[at].used[model];
+    return at;
+}
+
+/* Is some tenant so far above its quota that the taker's would stay below it? */
+static bool is_any_above(const struct state *s, const struct job *j, const uint64_t *gpus)
+{
+    const struct tenants *t = &s->tenants;
+
+    for (uint32_t m = 0; m < MODELS_MAX; m++) {
+        uint64_t used, quota, v_used, v_quota;
+
+        if (!gpus[m])
+            continue;
+        (void)judge(t, j->tenant_ix, m, &used, &quota);
+        for (uint32_t ix = 0; ix < s->settings->n_tenants && quota; ix++) {
+            (void)judge(t, ix, m, &v_used, &v_quota);
+            if (v_used > v_quota && (wide_t)(used + gpus[m]) * v_quota < (wide_t)v_used * quota)
+                return true;
+        }
+    }
+    return false;
+}
+
 bool preempt_may(const struct state *s, const struct job *j)
 {
     uint64_t gpus[MODELS_MAX];
@@ -104,35 +136,22 @@ bool preempt_may(const struct state *s, const struct job *j)
     if (j->demand->preempts == PREEMPTS_NOBODY)
         return false;
     guess_gpus(s, j, gpus);
-    return goes_by_priority(s, j) || is_inside(&s->tenants, j, gpus);
-}
-
-/* What the tenant that judges j uses of a model, and its quota; the tenant. */
-static uint32_t judge(const struct tenants *t, const struct job *j, uint32_t model, uint64_t *used,
-                      uint64_t *quota)
-{
-    uint32_t at;
-
-    *quota = tenant_quota(t, j->tenant_ix, model, &at);
-    at = at == IX_NONE ? j->tenant_ix : at;
-    *used = t->v[at].used[model];
-    return at;
+    return goes_by_priority(s, j) || is_inside(&s->tenants, j, gpus) || is_any_above(s, j, gpus);
 }
 
 /* May the taker have this victim's GPUs of a model, as the tenants are now? */
 static bool may_take(const struct plan *p, const struct job *v, uint32_t model, uint64_t gpus)
 {
     const struct tenants *t = &p->shadow.tenants;
-    bool is_lower = goes_by_priority(p->s, p->taker) && v->priority < p->taker->priority;
     uint64_t used, quota, v_used, v_quota;
 
-    if (judge(t, p->taker, model, &used, &quota) == judge(t, v, model, &v_used, &v_quota))
-        return is_lower;
+    if (judge(t, p->taker->tenant_ix, model, &used, &quota) ==
+        judge(t, v->tenant_ix, model, &v_used, &v_quota))
+        return goes_by_priority(p->s, p->taker) && v->priority < p->taker->priority;
     if (v_used <= v_quota)
         return false;
-    used += p->gpus[model];
     return is_inside(t, p->taker, p->gpus) ||
-           (is_lower && (wide_t)used * v_quota < (wide_t)(v_used - gpus) * quota);
+           (wide_t)(used + p->gpus[model]) * v_quota < (wide_t)(v_used - gpus) * quota;
 }
 
 static bool is_legal(const struct plan *p, const struct job *v)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preempt.h - which running gangs must leave so that a blocked one starts: whole, legal, minimal.
  *
- * By priority: preemptible gangs of strictly lower priority, of the same quota, or of a tenant
- * that is above its own and stays relatively further above it than the taker's (saturation).
- * By quota (reclaim): a taker inside its tenant's quota takes preemptible gangs of tenants above
- * theirs, of any priority. None is taken before preemption.minRuntime. Nothing changes here: the
- * plan is made on a fork, and names a placement for the taker.
+ * By priority: preemptible gangs of strictly lower priority and of the same quota.
+ * By quota (reclaim): preemptible gangs, of any priority, of tenants above their quota. A taker
+ * that stays inside its own needs no more; one that goes beyond must afterwards use less of its
+ * quota, as a ratio, than the loser still does of its own (saturation), so that nothing goes to and
+ * fro. None is taken before preemption.minRuntime. Nothing changes here: the plan is made on a
+ * fork, and names a placement for the taker.
  */
 #ifndef QUEUED_CORE_PREEMPT_H
 #define QUEUED_CORE_PREEMPT_H

@@ -158,6 +158,18 @@ enum spec_condition spec_condition(const char *word)
     return (enum spec_condition)c;
 }
 
+const char *spec_condition_words(enum spec_condition condition)
+{
+    static const char *const words[] = {
+        [SPEC_SUCCEEDED] = "to succeed",
+        [SPEC_FINISHED] = "to finish",
+        [SPEC_STARTED] = "to start",
+        [SPEC_FAILED] = "to fail",
+    };
+
+    return words[condition];
+}
+
 uint32_t spec_pods(const struct spec *s)
 {
     uint32_t n = 0;

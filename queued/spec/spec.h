@@ -155,6 +155,8 @@ int spec_check(struct spec *s, const struct settings *settings, struct err *err)
 
 /* Of the word; SPEC_CONDITIONS: it is none. */
 enum spec_condition spec_condition(const char *word);
+/* "to succeed", for sentences. */
+const char *spec_condition_words(enum spec_condition condition);
 
 uint32_t spec_pods(const struct spec *s); /* pods in all */
 uint64_t spec_gpus(const struct spec *s); /* GPUs in all */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/depend.h"
 #include "view/explain_say.h"
 #include "core/hardware.h"
 #include "core/order.h"
@@ -242,6 +241,24 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
         next_step(x, "starts when more nodes are free");
     }
     return x;
+}
+
+/* "data-refresh-04tb (Running for 40m) to succeed, and 2 more". buf: REASON_TEXT_MAX + 1. */
+static const char *depend_words(const struct state *s, const struct job *j, usec_t now, char *buf)
+{
+    const struct dependency *d = &j->waits.v[0];
+    const struct job *on = state_job(s, d->on);
+    char age[FORMAT_MAX], more[32] = "";
+
+    if (j->waits.n > 1)
+        (void)snprintf(more, sizeof(more), ", and %zu more", j->waits.n - 1);
+    if (on)
+        (void)snprintf(buf, REASON_TEXT_MAX + 1, "%s (%s for %s) %s%s", on->name,
+                       job_state_name(on->state), format_duration(age, now - on->state_since),
+                       spec_condition_words((enum spec_condition)d->condition), more);
+    else
+        (void)snprintf(buf, REASON_TEXT_MAX + 1, "a job that is forgotten%s", more);
+    return buf;
 }
 
 /* What holds for this job alone and goes before any verdict of its bucket. */

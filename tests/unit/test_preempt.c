@@ -220,6 +220,36 @@ static void beyond_its_quota_a_taker_must_stay_relatively_below_the_loser(void *
     assert_int_equal(a->state, JOB_RUNNING);
 }
 
+static void beyond_its_quota_a_taker_evens_the_ratios_and_stops(void **state)
+{
+    struct core *c = *state;
+    struct job *taker;
+
+    c->settings.tenants[1].quota.gpus[SITE_H100] = 8;
+    c->settings.tenants[2].quota.gpus[SITE_H100] = 8;
+    core_node(c, site_node("n8", "b0", "r0", SITE_H100, 8));
+    core_node(c, site_node("n9", "b0", "r0", SITE_H100, 8));
+    for (int i = 0; i < 6; i++) {
+        struct job *j = submit(c, i ? "b" : "a", "work", NORMAL, 1);
+
+        assert_int_equal(core_cycle(c), 1);
+        core_see_all(c, j->id, POD_RUNNING);
+    }
+    core_pass(c, 660 * USEC_PER_SEC);
+    taker = submit(c, "a", "a1", NORMAL, 1); /* 16 of 8 against 32 of 8 */
+    assert_int_equal(core_cycle(c), 2);
+    assert_non_null(taker->claim);
+    for (size_t i = 0; i < c->state->active.n; i++)
+        if (c->state->active.v[i]->state == JOB_PREEMPTING)
+            core_gone_all(c, c->state->active.v[i]->id);
+    (void)core_cycle(c);
+    core_see_all(c, taker->id, POD_RUNNING);
+    core_pass(c, 660 * USEC_PER_SEC);
+    (void)submit(c, "a", "a2", NORMAL, 1); /* 24 of 8 against 24 of 8 */
+    assert_int_equal(core_cycle(c), 0);
+    check(c);
+}
+
 static void the_fewest_gangs_leave_then_those_that_lose_least(void **state)
 {
     struct core *c = *state;
@@ -571,6 +601,7 @@ int main(void)
         TEST(a_gang_inside_its_quota_reclaims_from_a_tenant_above_its_own),
         TEST(work_inside_its_quota_is_never_reclaimed),
         TEST(beyond_its_quota_a_taker_must_stay_relatively_below_the_loser),
+        TEST(beyond_its_quota_a_taker_evens_the_ratios_and_stops),
         TEST(the_fewest_gangs_leave_then_those_that_lose_least),
         TEST(victims_that_do_not_help_are_not_taken),
         TEST(nobody_leaves_for_a_gang_that_would_not_start_even_so),
