@@ -379,19 +379,14 @@ void backfill_forget(struct state *s, const struct job *j)
         own->job.v = UINT64_MAX; /* of no job: backfill_begin() looks for an heir */
 }
 
-bool backfill_close(const struct state *s, const struct job *j, uint64_t *closed)
+void backfill_close(const struct state *s, const struct job *j, uint64_t *closed)
 {
-    bool is_any = false;
-
     for (uint32_t m = 0; m < SLOTS; m++) {
         const struct reservation *r = &s->backfill->of[m];
 
-        for (size_t i = 0; i < r->held.n && holds_back(s, m, j, INT64_MAX); i++) {
+        for (size_t i = 0; i < r->held.n && holds_back(s, m, j, INT64_MAX); i++)
             closed[r->held.v[i].node_ix / 64] |= UINT64_C(1) << r->held.v[i].node_ix % 64;
-            is_any = true;
-        }
     }
-    return is_any;
 }
 
 struct job *backfill_shortest(const struct job *j, usec_t now)

@@ -26,8 +26,8 @@ void backfill_begin(struct state *s, usec_t now);
  * room on; valid until the next call of this header. */
 uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
                          const struct cluster *const **ret);
-/* Set the bits (by node_ix) of nodes that are reserved for gangs before j; are there any? */
-bool backfill_close(const struct state *s, const struct job *j, uint64_t *closed);
+/* Set the bits (by node_ix) of nodes that are reserved for gangs before j. */
+void backfill_close(const struct state *s, const struct job *j, uint64_t *closed);
 /* The one in j's bucket, eligible now, with the shortest run: what j may not, it may. */
 struct job *backfill_shortest(const struct job *j, usec_t now);
 /* j is blocked: reserve for it when it is the first of its model. */

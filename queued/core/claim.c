@@ -154,10 +154,11 @@ static enum verdict look(const struct state *s, const struct job *j)
         fits = fits && resources_fit(&n->used, &n->total);
     }
     job_gpus(j, j->models, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX; m++)
-        fits = fits &&
-               (!gpus[m] || (tenant_has_room(&s->tenants, j->tenant_ix, m, gpus[m]) &&
-                             tenant_admits_user(&s->tenants, job_account(j), m, gpus[m], NULL)));
+    for (uint32_t m = 0; m < MODELS_MAX; m++) {
+        if (gpus[m] && !tenant_admits_user(&s->tenants, job_account(j), m, gpus[m], NULL))
+            return LOST; /* to another gang of its user */
+        fits = fits && (!gpus[m] || tenant_has_room(&s->tenants, j->tenant_ix, m, gpus[m]));
+    }
     if (fits)
         return READY;
     return is_any_leaving(s) ? WAITS : LOST;

@@ -267,7 +267,7 @@ bool order_is_awake(const struct state *s, const struct bucket *b)
         return true;
     if ((b->seen_mature_gen != s->mature_gen ||
          b->seen_released_gen != released_sum(s, b->key.tenant_ix) ||
-         (b->may_take_later &&
+         (b->has_victims &&
           (b->seen_freed_any != s->cluster.freed_any || b->seen_backfill_gen < s->pass_gen))) &&
         preempt_may(s, b->head))
         return true;

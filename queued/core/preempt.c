@@ -455,12 +455,10 @@ static void begin(struct plan *p)
     }
 }
 
-/* Cluster and tenants once all that leaves anyway has left. true: there are nodes reserved for
- * others. */
-static bool fork_future(struct plan *p)
+/* Cluster and tenants once all that leaves anyway has left. */
+static void fork_future(struct plan *p)
 {
     struct state *s = p->s;
-    bool is_any_closed;
 
     if (s->plan_fork)
         cluster_fork_copy(s->plan_fork, &s->cluster);
@@ -468,7 +466,7 @@ static bool fork_future(struct plan *p)
         s->plan_fork = cluster_fork(&s->cluster);
     p->fork = s->plan_fork;
     p->closed = xcalloc(s->cluster.nodes.n / 64 + 1, sizeof(*p->closed));
-    is_any_closed = backfill_close(s, p->taker, p->closed);
+    backfill_close(s, p->taker, p->closed);
     for (size_t i = 0; i < s->active.n; i++) {
         const struct job *v = s->active.v[i];
 
@@ -479,7 +477,6 @@ static bool fork_future(struct plan *p)
             take(p, v);
     }
     memcpy(p->base, p->shadow.tenants.v, p->base_size);
-    return is_any_closed;
 }
 
 bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
@@ -487,17 +484,16 @@ bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
     struct plan p = {.s = s, .taker = j, .now = now};
     struct bucket was = *j->bucket; /* its verdict stays the one without victims */
 
-    j->bucket->may_take_later = was.may_take_later = false;
+    j->bucket->has_victims = was.has_victims = false;
     if (!preempt_may(s, j))
         return false;
     begin(&p);
+    was.has_victims = p.parts.n > 0;
     if (p.parts.n) {
-        was.may_take_later = fork_future(&p);
+        fork_future(&p);
         list_choices(&p);
-        if (fits(&p)) {
-            was.may_take_later = true;
+        if (fits(&p))
             p.choices.n = 0; /* what ends anyway is enough */
-        }
         for (size_t i = 0; i < p.choices.n && i < DOMAINS_MAX; i++)
             if (!p.best.kind || by_cost(&p.choices.v[i].bound, &p.best_cost) < 0)
                 try_choice(&p, &p.choices.v[i]);

@@ -32,7 +32,7 @@ struct bucket {
     bool is_held_back; /* it fits, but for a reservation */
     uint64_t seen_backfill_gen;
     uint64_t seen_shape_gen, seen_released_gen;
-    bool may_take_later; /* victims would do, but for a reservation or what ends anyway */
+    bool has_victims; /* not enough, or behind a reservation, or what ends anyway would do */
     uint64_t seen_mature_gen, seen_freed_any;
     uint64_t seen_freed_gen; /* sum over the models it may use */
     struct explain *verdict; /* in words, of verdict_turn; NULL: nobody has asked */

@@ -11,7 +11,6 @@
 
 #include "view/explain.h"
 #include "../fake/invariant.h"
-#include "core/backfill.h"
 #include "core/preempt.h"
 #include "util/mem.h"
 #include "../fake/fake_core.h"
@@ -471,31 +470,13 @@ static void a_taker_never_passes_the_limit_of_its_user(void **state)
     assert_non_null(taker->claim);
     other = submit(c, "b", "other", HIGH, 1);
     (void)core_cycle(c);
-    core_gone_all(c, low->id);
-    (void)core_cycle(c);
     assert_int_equal(other->state, JOB_BINDING);
-    assert_int_equal(taker->state, JOB_PENDING);
-    assert_null(taker->claim);
-    check(c);
-}
-
-static void a_taker_looks_again_when_what_was_to_end_anyway_is_no_help(void **state)
-{
-    struct core *c = *state;
-    struct job *low = running(c, "b", "low", LOW, 2), *other = running(c, "a", "other", LOW, 2);
-    struct job *taker;
-    struct node_fact *f;
-
-    (void)core_cancel(c, low->id);
-    taker = submit(c, "a", "taker", HIGH, 2);
-    assert_int_equal(core_cycle(c), 0); /* low's nodes are enough */
-    f = site_node("n0", "b0", "r0", SITE_H100, 8);
-    f->is_cordoned = true;
-    core_node(c, f);
+    core_pass(c, USEC_PER_SEC);
+    (void)core_cycle(c);
+    assert_null(taker->claim); /* its nodes do not stand idle until the grace is over */
     core_gone_all(c, low->id);
     (void)core_cycle(c);
-    assert_int_equal(other->state, JOB_PREEMPTING);
-    assert_non_null(taker->claim);
+    assert_int_equal(taker->state, JOB_PENDING);
     check(c);
 }
 
@@ -510,34 +491,6 @@ static struct job *submit_with(struct core *c, const char *policy, uint32_t max_
     s->max_lost_gpu_hours = max_lost;
     s->on_preemption = then;
     return core_job(c, core_submit(c, s));
-}
-
-static void a_taker_looks_again_when_nodes_are_not_reserved_any_more(void **state)
-{
-    struct core *c = *state;
-    struct spec *s = site_spec("fixed", 2, 8);
-    struct job *fixed, *low, *ahead, *taker;
-
-    s->tenant = s->ns = "a";
-    s->preemptible = SPEC_NO;
-    s->max_runtime_us *= 9;
-    fixed = core_job(c, core_submit(c, s));
-    (void)core_cycle(c);
-    core_see_all(c, fixed->id, POD_RUNNING);
-    low = running(c, "a", "low", LOW, 2);
-    s = site_spec("ahead", 2, 8);
-    s->tenant = s->ns = "b";
-    s->priority = HIGH + 1;
-    s->preemption_policy = "Never";
-    ahead = core_job(c, core_submit(c, s));
-    taker = submit(c, "b", "taker", HIGH, 1);
-    assert_int_equal(core_cycle(c), 0);
-    assert_true(backfill_own(c->state, ahead, NULL));
-    (void)core_cancel(c, ahead->id);
-    (void)core_cycle(c);
-    assert_non_null(taker->claim);
-    assert_int_equal(low->state, JOB_PREEMPTING);
-    check(c);
 }
 
 static void a_job_that_says_never_takes_nobody_not_even_by_quota(void **state)
@@ -614,8 +567,6 @@ int main(void)
         TEST(a_tenant_at_its_limit_preempts_its_own_and_never_passes_it),
         TEST(a_taker_whose_tenant_is_stopped_does_not_start),
         TEST(a_taker_never_passes_the_limit_of_its_user),
-        TEST(a_taker_looks_again_when_what_was_to_end_anyway_is_no_help),
-        TEST(a_taker_looks_again_when_nodes_are_not_reserved_any_more),
         TEST(a_job_that_says_never_takes_nobody_not_even_by_quota),
         TEST(a_normal_job_that_says_lower_priority_takes_from_lower_ones),
         TEST(no_more_gpu_hours_are_lost_than_the_taker_allows),
