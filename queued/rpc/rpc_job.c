@@ -319,6 +319,7 @@ int rpc_job_try(struct rpc_call *c, struct err *err)
     rpc_out_why(
         c->out, RPC_ESTIMATE, &c->head,
         &(struct rpc_job_view){.state = c->state, .job = &t.job, .why = &t.why, .eta = &t.eta});
+    c->work += t.work;
     estimate_try_fini(&t);
     return 0;
 }

@@ -453,9 +453,11 @@ int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t
     submit(p, wish, now);
     explain_job(p->s, p->tried, now, &ret->why);
     ret->job = *p->tried; /* as it is before anything happens */
+    ret->work = s->by_id.n / 16 + s->cluster.nodes.n;
     if (!is_foreseeable(p->s, p->tried))
         return 0;
     play(p, now);
+    ret->work += (looks_for(s) - p->looks) * (s->cluster.nodes.n / 16 + 1);
     tell(p->to, ret->job.id, &ret->eta);
     return 0;
 }

@@ -53,6 +53,7 @@ struct estimate_try {
     struct explain why;
     struct estimate eta;
     struct plan *plan; /* what the above point to */
+    uint64_t work;     /* nodes and jobs that were looked at, roughly */
 };
 /* Fails when it depends on a job that is not there, or that has ended otherwise. */
 int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,

@@ -246,6 +246,7 @@ static void try_one(struct core *c, struct rng *g)
     (void)snprintf(wish.caller.user, sizeof(wish.caller.user), "alice");
     assert_int_equal(estimate_try(c->state, &wish, c->now, &t, NULL), 0);
     assert_true(t.eta.kind != ESTIMATE_NONE);
+    assert_true(t.work > c->state->cluster.nodes.n); /* so that no caller has the loop for itself */
     estimate_try_fini(&t);
 }
 
