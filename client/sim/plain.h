@@ -22,7 +22,8 @@ struct policy {
     enum order_rule order; /* ORDER_FAIR: the tenant that holds the fewest GPUs now is next */
     enum queue_rule queue;
     enum place_rule place;
-    uint32_t depth; /* jobs looked at behind the first that does not fit; 0: all */
+    bool is_resumed; /* of the daemon's policy: an evicted job goes on where it was */
+    uint32_t depth;  /* jobs looked at behind the first that does not fit; 0: all */
 };
 
 struct plain;

@@ -18,7 +18,8 @@ static const char usage[] =
     "  --order fifo|sjf|prio|fair      who is first (fifo)\n"
     "  --queue hol|skip|easy           what may pass a job that does not fit (hol)\n"
     "  --place bestfit|topo|spread     where it starts (bestfit)\n"
-    "  --preempt none                  nothing is evicted\n"
+    "  --preempt none|resume|restart   an evicted job goes on, or begins anew (none; restart\n"
+    "                                  with --policy)\n"
     "  --policy FILE                   decide as a queued with this configuration does, instead\n"
     "  --estimate F                    jobs say 1 to F times their run time, at random (1)\n"
     "  --seed N                        of that random number (1)\n"
@@ -41,7 +42,9 @@ static const struct word queues[] = {
     {"hol", QUEUE_HOL}, {"skip", QUEUE_SKIP}, {"easy", QUEUE_EASY}, {NULL, 0}};
 static const struct word places[] = {
     {"bestfit", PLACE_BESTFIT}, {"topo", PLACE_TOPO}, {"spread", PLACE_SPREAD}, {NULL, 0}};
-static const struct word preempts[] = {{"none", 0}, {NULL, 0}};
+enum preempt_rule { PREEMPT_UNSAID, PREEMPT_NONE, PREEMPT_RESUME, PREEMPT_RESTART };
+static const struct word preempts[] = {
+    {"none", PREEMPT_NONE}, {"resume", PREEMPT_RESUME}, {"restart", PREEMPT_RESTART}, {NULL, 0}};
 static const struct word outputs[] = {{"table", 0}, {"json", 1}, {NULL, 0}};
 
 struct options {
@@ -49,6 +52,7 @@ struct options {
     const char *out;
     const char *site; /* configuration of a daemon; NULL: the plain policy */
     struct policy policy;
+    enum preempt_rule preempt;
     bool is_plain_said;
     double speed, estimate, seed;
     bool is_json;
@@ -82,7 +86,7 @@ static double number(const char *option, const char *value, double least, double
 
 static void take_option(int c, struct options *o)
 {
-    o->is_plain_said |= strchr("OqpPd", c) != NULL;
+    o->is_plain_said |= strchr("Oqpd", c) != NULL;
     switch (c) {
     case 'j':
         o->paths[0] = optarg;
@@ -100,7 +104,8 @@ static void take_option(int c, struct options *o)
         o->policy.place = (enum place_rule)choose(places, "place", optarg);
         break;
     case 'P':
-        (void)choose(preempts, "preempt", optarg);
+        o->preempt = (enum preempt_rule)choose(preempts, "preempt", optarg);
+        o->policy.is_resumed = o->preempt == PREEMPT_RESUME;
         break;
     case 'd':
         o->policy.depth = (uint32_t)number("depth", optarg, 0, 1e9);
@@ -154,8 +159,15 @@ static void read_options(int argc, char **argv, struct options *o)
         exit(2);
     }
     if (o->site && o->is_plain_said) {
-        (void)fputs("queuesim: --policy stands instead of --order, --queue, --place, --preempt and "
-                    "--depth; leave them out\n",
+        (void)fputs("queuesim: --policy stands instead of --order, --queue, --place and --depth; "
+                    "leave them out\n",
+                    stderr);
+        exit(2);
+    }
+    if (o->site ? o->preempt == PREEMPT_NONE : o->preempt > PREEMPT_NONE) {
+        (void)fputs(o->site ? "queuesim: the configuration of --policy says who may be evicted; "
+                              "--preempt resume or restart says what becomes of the work\n"
+                            : "queuesim: the plain policies evict nobody; give --policy\n",
                     stderr);
         exit(2);
     }

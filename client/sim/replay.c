@@ -246,6 +246,7 @@ static int submit(struct replay *r, struct trace_job *j, struct err *err)
                        j->id);
     job = r->state->by_id.v[r->state->by_id.n - 1];
     j->key = job->id.v;
+    j->left = j->duration;
     if (r->plain)
         plain_add(r->plain, job);
     *vec_push(&r->by_key) = j;
@@ -355,7 +356,7 @@ static void start(struct replay *r, struct trace_job *j)
         return;
     j->is_started = true;
     j->start = r->now;
-    j->end = r->now + j->duration;
+    j->end = r->now + j->left;
     j->wait += r->now - j->queued_at;
     r->free_gpus -= gpus_of(j);
     r->n_waiting--;
@@ -413,6 +414,8 @@ static void stop(struct replay *r, struct job_id id)
     j = state_job(r->state, id);
     if (!was_active || !j || j->state != JOB_PENDING)
         return;
+    if (r->policy->is_resumed)
+        t->left = t->end - r->now;
     ends_remove(r, t);
     free_gpus(r, t);
     t->is_started = false;

@@ -24,6 +24,7 @@ struct trace_job {
     uint64_t key; /* id in the core; 0: it can never be placed */
     bool is_started;
     usec_t start, end, queued_at, wait; /* wait: in all; start: the last one */
+    usec_t left;                        /* of its run when it starts */
     char *nodes;                        /* "n1:8 n2:4" */
 };
 

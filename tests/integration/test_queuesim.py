@@ -128,6 +128,16 @@ class Policy(Folder):
         starts = {self.starts("--estimate", "2", "--seed", str(s), jobs=jobs)["c"] for s in range(8)}
         self.assertEqual(starts, {2, 150}, "what is said to end too late does not pass")
 
+    def test_an_evicted_job_begins_anew_or_goes_on(self):
+        jobs = self.write("jobs.csv", HEAD + "a,u,0,0,1000,4,8,\nb,t,0,100,50,2,8,\n")
+        policy = self.write("queued.yaml", POLICY + "preemption: {minRuntime: 10s}\n")
+        for how, end in (((), 1150), (("--preempt", "restart"), 1150), (("--preempt", "resume"), 1050)):
+            figures, rows, _ = simulate(jobs, self.cluster, "--policy", policy, *how)
+            self.assertEqual((figures["evictions"], float(rows["b"]["start_s"])), (1, 100), how)
+            self.assertEqual(float(rows["a"]["end_s"]), end, how)
+        with self.assertRaisesRegex(AssertionError, "the plain policies evict nobody"):
+            simulate(jobs, self.cluster, "--preempt", "resume")
+
     def test_every_tenant_is_shown_beside_its_max_min_share(self):
         jobs = HEAD + "w,w,0,0,500,1,4,\n" + "".join(
             f"{t}{i},{t},0,0,100,1,8,\n" for t in "tuv" for i in range(3))
