@@ -4,8 +4,8 @@
  * By priority: preemptible gangs of strictly lower priority and of the same quota.
  * By quota (reclaim): preemptible gangs, of any priority, of tenants above their quota. A taker
  * that stays inside its own needs no more; one that goes beyond must afterwards use less of its
- * quota, as a ratio, than the loser still does of its own (saturation), so that nothing goes to and
- * fro. None is taken before preemption.minRuntime. Nothing changes here: the plan is made on a
+ * quota, as a ratio, than the loser still does of its own (saturation), so that no gang
+ * swings. None is taken before preemption.minRuntime. Nothing changes here: the plan is made on a
  * fork, and names a placement for the taker.
  */
 #ifndef QUEUED_CORE_PREEMPT_H
