@@ -36,11 +36,24 @@ void claims_synced(struct state *s)
         mark_victims(s, s->claims.v[i]->claim);
 }
 
+/* What the taker will hold stands for its tenant and its user from now on, or no more. */
+static void expect(struct state *s, const struct job *j, bool is_expected)
+{
+    uint64_t gpus[MODELS_MAX];
+
+    job_count_gpus(&s->tenants, j, is_expected ? tenant_expect : tenant_spare);
+    job_gpus(j, j->models, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX && j->tenant_ix != IX_NONE; m++)
+        if (gpus[m])
+            tenant_charge_user(&s->tenants, job_account(j), m,
+                               is_expected ? (int64_t)gpus[m] : -(int64_t)gpus[m]);
+}
+
 static void enter(struct state *s, struct job *j)
 {
     order_remove(s, j);
     *vec_push(&s->claims) = j;
-    job_count_gpus(&s->tenants, j, tenant_expect);
+    expect(s, j, true);
 }
 
 void claim_load(struct state *s, struct job *j)
@@ -64,7 +77,7 @@ static void leave(struct state *s, struct job *j)
             set_leaving(s, o, false);
         s->mature_gen++; /* who waited for it to leave may want it */
     }
-    job_count_gpus(&s->tenants, j, tenant_spare);
+    expect(s, j, false);
     job_free_claim(j);
     order_add(s, j);
 }
@@ -154,11 +167,8 @@ static enum verdict look(const struct state *s, const struct job *j)
         fits = fits && resources_fit(&n->used, &n->total);
     }
     job_gpus(j, j->models, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX; m++) {
-        if (gpus[m] && !tenant_admits_user(&s->tenants, job_account(j), m, gpus[m], NULL))
-            return LOST; /* to another gang of its user */
+    for (uint32_t m = 0; m < MODELS_MAX; m++)
         fits = fits && (!gpus[m] || tenant_has_room(&s->tenants, j->tenant_ix, m, gpus[m]));
-    }
     if (fits)
         return READY;
     return is_any_leaving(s) ? WAITS : LOST;

@@ -141,7 +141,7 @@ static int check_tenants(const struct state *s, struct err *err)
         if (j->charged_gpus)
             job_count_gpus(&t, j, tenant_charge);
         job_gpus(j, j->models, gpus);
-        for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
+        for (uint32_t m = 0; m < MODELS_MAX && (j->charged_gpus || j->claim); m++)
             tenant_charge_user(&t, job_account(j), m, (int64_t)gpus[m]);
         if (j->claim)
             job_count_gpus(&t, j, tenant_expect);
