@@ -143,9 +143,26 @@ static void a_taker_looks_again_when_a_node_helps_beside_what_victims_give(void 
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, core_tear_down)
 
+static void a_taker_whose_tenant_is_at_its_limit_takes_from_its_own(void **state)
+{
+    struct core *c = *state;
+    struct job *low, *taker;
+
+    c->settings.tenants[1].limit.gpus[SITE_H100] = 24;
+    low = running(c, "a", "low", LOW, 2);
+    taker = submit(c, "a", "taker", HIGH, 2); /* two nodes are free */
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+    core_gone_all(c, low->id);
+    (void)core_cycle(c);
+    assert_int_equal(taker->state, JOB_BINDING);
+    check(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_taker_whose_tenant_is_at_its_limit_takes_from_its_own),
         TEST(a_taker_looks_again_when_what_was_to_end_anyway_is_no_help),
         TEST(a_taker_looks_again_when_nodes_are_not_reserved_any_more),
         TEST(a_taker_looks_again_when_a_node_helps_beside_what_victims_give),
