@@ -209,6 +209,6 @@ void table_print_csv(const struct table *t, bool has_header)
 {
     for (size_t i = 0; has_header && i < t->n; i++)
         print_value(t->columns[i].title, i + 1 == t->n);
-    for (size_t i = 0; i < t->cells.n; i++)
+    for (size_t i = 0; t->n && i < t->cells.n; i++)
         print_value(strcmp(t->cells.v[i], "-") == 0 ? "" : t->cells.v[i], (i + 1) % t->n == 0);
 }

@@ -209,7 +209,7 @@ static bool try_empty_host(struct paper *p, uint64_t gpus)
 static bool try_hosts_with(struct paper *p, uint32_t free_gpus, uint32_t *left)
 {
     uint32_t h = p->wish->demand->hierarchy;
-    const uint8_t *v = p->c->free_by_name.v, *at = v;
+    const uint8_t *v = p->c->free_by_name.v, *at;
     size_t n = p->c->by_name.n;
     candidate_list list = {0};
     bool fits = false;
