@@ -99,31 +99,33 @@ void check_effect(struct sim *s, const struct effect *fx)
 
 /* ---- after each turn */
 
-static void count_ours(const struct sim *s, int64_t ours[SIM_NODES_MAX])
+static void count_held(struct job *const *jobs, size_t n_jobs, int64_t held[SIM_NODES_MAX])
 {
-    for (size_t i = 0; i < s->state->active.n; i++) {
-        const struct job *j = s->state->active.v[i];
+    for (size_t i = 0; i < n_jobs; i++) {
+        const struct job *j = jobs[i];
 
         for (uint32_t k = 0; k < j->n_members; k++) {
             const struct member *m = &j->members[k];
 
             if (m->phase <= MEMBER_RUNNING && m->node_ix < SIM_NODES_MAX)
-                ours[m->node_ix] += j->demand->roles[m->role].each.amount[RES_GPUS];
+                held[m->node_ix] += j->demand->roles[m->role].each.amount[RES_GPUS];
         }
     }
 }
 
-/* A node on which our gangs hold more GPUs than before has room for all that is on it. */
+/* A node on which our gangs hold more GPUs than before has room for all that is on it; a claim
+ * holds there, beside them, what its victims have still to leave. */
 static int check_promises_of_nodes(struct sim *s)
 {
-    int64_t ours[SIM_NODES_MAX] = {0};
+    int64_t ours[SIM_NODES_MAX] = {0}, claimed[SIM_NODES_MAX] = {0};
 
-    count_ours(s, ours);
+    count_held(s->state->active.v, s->state->active.n, ours);
+    count_held(s->state->claims.v, s->state->claims.n, claimed);
     for (uint32_t ix = 0; ix < s->state->cluster.nodes.n && ix < SIM_NODES_MAX; ix++) {
         const struct node *n = cluster_node(&s->state->cluster, ix);
 
         if (n && s->was_synced && ours[ix] > s->ours[ix] &&
-            n->used.amount[RES_GPUS] > n->total.amount[RES_GPUS])
+            n->used.amount[RES_GPUS] - claimed[ix] > n->total.amount[RES_GPUS])
             return err_set(
                 &s->err, ERR_INTERNAL, "node %s: %lld of %lld GPUs are promised after a placement",
                 n->name, (long long)n->used.amount[RES_GPUS], (long long)n->total.amount[RES_GPUS]);
