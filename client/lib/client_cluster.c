@@ -74,23 +74,30 @@ int queued_nodes(struct queued_client *c, struct queued_nodes **ret, struct queu
     return 0;
 }
 
-static int drain(struct queued_client *c, uint16_t method, const char *node, const char *reason,
-                 struct queued_error *error)
+/* A change with nothing in its answer. a: what the request is made of, freed. */
+static int send_change(struct queued_client *c, uint16_t method, ProtobufCMessage *request,
+                       struct arena *a, struct queued_error *error)
 {
-    Queued__V1__DrainRequest request = QUEUED__V1__DRAIN_REQUEST__INIT;
     ProtobufCMessage *reply = NULL;
-    struct arena a = {0};
     struct err err;
-    int rc;
+    int rc = client_call(c, method, request, &reply, &err);
 
-    request.node = arena_strdup(&a, node);
-    request.reason = reason ? arena_strdup(&a, reason) : NULL;
-    rc = client_call(c, method, &request.base, &reply, &err);
-    arena_fini(&a);
+    arena_fini(a);
     if (rc)
         return client_fail(error, &err);
     protobuf_c_message_free_unpacked(reply, NULL);
     return 0;
+}
+
+static int drain(struct queued_client *c, uint16_t method, const char *node, const char *reason,
+                 struct queued_error *error)
+{
+    Queued__V1__DrainRequest request = QUEUED__V1__DRAIN_REQUEST__INIT;
+    struct arena a = {0};
+
+    request.node = arena_strdup(&a, node);
+    request.reason = reason ? arena_strdup(&a, reason) : NULL;
+    return send_change(c, method, &request.base, &a, error);
 }
 
 int queued_drain(struct queued_client *c, const char *node, const char *reason,
@@ -199,19 +206,11 @@ static int stop(struct queued_client *c, uint16_t method, const char *tenant, co
                 struct queued_error *error)
 {
     Queued__V1__TenantStopRequest request = QUEUED__V1__TENANT_STOP_REQUEST__INIT;
-    ProtobufCMessage *reply = NULL;
     struct arena a = {0};
-    struct err err;
-    int rc;
 
     request.tenant = arena_strdup(&a, tenant);
     request.reason = reason ? arena_strdup(&a, reason) : NULL;
-    rc = client_call(c, method, &request.base, &reply, &err);
-    arena_fini(&a);
-    if (rc)
-        return client_fail(error, &err);
-    protobuf_c_message_free_unpacked(reply, NULL);
-    return 0;
+    return send_change(c, method, &request.base, &a, error);
 }
 
 int queued_tenant_stop(struct queued_client *c, const char *tenant, const char *reason,
