@@ -10,72 +10,21 @@
 #include <cmocka.h>
 
 #include "view/explain.h"
-#include "../fake/invariant.h"
 #include "core/preempt.h"
 #include "util/mem.h"
-#include "../fake/fake_core.h"
+#include "../fake/two_tenants.h"
 
 enum { LOW = 100, NORMAL = 500, HIGH = 800 };
-
-static struct job *submit(struct core *c, const char *tenant, const char *name, int32_t priority,
-                          uint32_t pods)
-{
-    struct spec *s = site_spec(name, pods, 8);
-
-    s->tenant = s->ns = arena_strdup(&s->arena, tenant);
-    s->priority = priority;
-    return core_job(c, core_submit(c, s));
-}
-
-/* A gang that has run longer than minRuntime. */
-static struct job *running(struct core *c, const char *tenant, const char *name, int32_t priority,
-                           uint32_t pods)
-{
-    struct job *j = submit(c, tenant, name, priority, pods);
-
-    (void)core_cycle(c);
-    assert_int_equal(j->state, JOB_BINDING);
-    core_see_all(c, j->id, POD_RUNNING);
-    core_pass(c, 660 * USEC_PER_SEC);
-    assert_int_equal(j->state, JOB_RUNNING);
-    return j;
-}
-
-static int set_up(void **state)
-{
-    struct core *c;
-
-    if (core_set_up(state))
-        return -1;
-    c = *state;
-    site_tenant(&c->settings, "a");
-    site_tenant(&c->settings, "b");
-    for (uint32_t t = 1; t < c->settings.n_tenants; t++)
-        c->settings.tenants[t].quota.gpus[SITE_H100] = 16;
-    state_destroy(c->state);
-    c->state = state_create(&c->settings);
-    core_nodes(c, 4);
-    core_up(c);
-    return 0;
-}
-
-static void check(struct core *c)
-{
-    struct err err = {0};
-
-    if (state_check(c->state, &err))
-        fail_msg("%s", err.text);
-}
 
 static void the_cheapest_gang_of_lower_priority_leaves_and_the_taker_starts_there(void **state)
 {
     struct core *c = *state;
-    struct job *normal = running(c, "a", "normal", NORMAL, 2), *taker;
-    struct job *low = running(c, "a", "low", LOW, 2);
+    struct job *normal = two_running(c, "a", "normal", NORMAL, 2), *taker;
+    struct job *low = two_running(c, "a", "low", LOW, 2);
     uint32_t node = low->members[0].node_ix, attempt = low->attempt;
     usec_t age = low->submitted_at;
 
-    taker = submit(c, "a", "taker", HIGH, 1);
+    taker = two_submit(c, "a", "taker", HIGH, 1);
     assert_int_equal(core_cycle(c), 2); /* a claim, one victim told */
     assert_int_equal(low->state, JOB_PREEMPTING);
     assert_string_equal(low->reason.code, "PreemptedByPriority");
@@ -83,7 +32,7 @@ static void the_cheapest_gang_of_lower_priority_leaves_and_the_taker_starts_ther
     assert_int_equal(normal->state, JOB_RUNNING);
     assert_int_equal(taker->state, JOB_PENDING);
     assert_true(taker->members[0].node_ix == node || taker->members[0].node_ix == node + 1);
-    check(c);
+    two_check(c);
     core_gone_all(c, low->id);
     assert_int_equal(low->state, JOB_PENDING);
     assert_int_equal(low->submitted_at, age);
@@ -91,7 +40,7 @@ static void the_cheapest_gang_of_lower_priority_leaves_and_the_taker_starts_ther
     assert_int_equal(low->attempt, attempt);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(taker->state, JOB_BINDING);
-    check(c);
+    two_check(c);
 }
 
 static void a_waiting_taker_says_for_how_many_and_how_long(void **state)
@@ -100,8 +49,8 @@ static void a_waiting_taker_says_for_how_many_and_how_long(void **state)
     struct job *taker;
     struct explain x;
 
-    (void)running(c, "a", "low", LOW, 4);
-    taker = submit(c, "a", "taker", HIGH, 1);
+    (void)two_running(c, "a", "low", LOW, 4);
+    taker = two_submit(c, "a", "taker", HIGH, 1);
     (void)core_cycle(c);
     explain_job(c->state, taker, c->now, &x);
     assert_string_equal(x.code, "WaitingForPreemption");
@@ -114,22 +63,22 @@ static void a_waiting_taker_says_for_how_many_and_how_long(void **state)
 static void what_is_freed_is_held_for_the_taker(void **state)
 {
     struct core *c = *state;
-    struct job *one = running(c, "a", "one", LOW, 2), *two = running(c, "a", "two", LOW, 2);
-    struct job *taker = submit(c, "a", "taker", HIGH, 4);
+    struct job *one = two_running(c, "a", "one", LOW, 2), *two = two_running(c, "a", "two", LOW, 2);
+    struct job *taker = two_submit(c, "a", "taker", HIGH, 4);
     struct job *thief;
 
     (void)core_cycle(c);
     assert_int_equal(one->state, JOB_PREEMPTING);
     assert_int_equal(two->state, JOB_PREEMPTING);
     core_gone_all(c, one->id); /* the other is still saving */
-    thief = submit(c, "a", "thief", HIGH, 1);
+    thief = two_submit(c, "a", "thief", HIGH, 1);
     assert_int_equal(core_cycle(c), 0);
     assert_int_equal(one->state, JOB_PENDING);
     assert_int_equal(thief->state, JOB_PENDING);
     core_gone_all(c, two->id);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(taker->state, JOB_BINDING);
-    check(c);
+    two_check(c);
 }
 
 static void equal_priority_and_what_is_not_preemptible_are_left_alone(void **state)
@@ -144,8 +93,8 @@ static void equal_priority_and_what_is_not_preemptible_are_left_alone(void **sta
     fixed = core_job(c, core_submit(c, s));
     (void)core_cycle(c);
     core_see_all(c, fixed->id, POD_RUNNING);
-    (void)running(c, "a", "equal", HIGH, 2);
-    (void)submit(c, "a", "taker", HIGH, 1);
+    (void)two_running(c, "a", "equal", HIGH, 2);
+    (void)two_submit(c, "a", "taker", HIGH, 1);
     assert_int_equal(core_cycle(c), 0);
 }
 
@@ -153,20 +102,20 @@ static void a_normal_gang_preempts_nobody_of_its_own_tenant(void **state)
 {
     struct core *c = *state;
 
-    (void)running(c, "a", "low", LOW, 4);
-    (void)submit(c, "a", "taker", NORMAL, 1);
+    (void)two_running(c, "a", "low", LOW, 4);
+    (void)two_submit(c, "a", "taker", NORMAL, 1);
     assert_int_equal(core_cycle(c), 0);
 }
 
 static void a_gang_younger_than_min_runtime_is_no_victim_until_then(void **state)
 {
     struct core *c = *state;
-    struct job *low = submit(c, "a", "low", LOW, 4), *taker;
+    struct job *low = two_submit(c, "a", "low", LOW, 4), *taker;
 
     (void)core_cycle(c);
     core_see_all(c, low->id, POD_RUNNING);
     core_pass(c, 60 * USEC_PER_SEC);
-    taker = submit(c, "a", "taker", HIGH, 1);
+    taker = two_submit(c, "a", "taker", HIGH, 1);
     assert_int_equal(core_cycle(c), 0);
     assert_in_range(state_next_wake(c->state, c->now), c->now, c->now + 540 * USEC_PER_SEC);
     core_pass(c, 539 * USEC_PER_SEC);
@@ -180,8 +129,9 @@ static void a_gang_younger_than_min_runtime_is_no_victim_until_then(void **state
 static void a_gang_inside_its_quota_reclaims_from_a_tenant_above_its_own(void **state)
 {
     struct core *c = *state;
-    struct job *in = running(c, "b", "in", LOW, 2), *over = running(c, "b", "over", NORMAL, 2);
-    struct job *taker = submit(c, "a", "taker", LOW, 2);
+    struct job *in = two_running(c, "b", "in", LOW, 2),
+               *over = two_running(c, "b", "over", NORMAL, 2);
+    struct job *taker = two_submit(c, "a", "taker", LOW, 2);
 
     assert_int_equal(core_cycle(c), 2);
     assert_int_equal(in->state, JOB_PREEMPTING); /* of lower priority */
@@ -193,7 +143,7 @@ static void a_gang_inside_its_quota_reclaims_from_a_tenant_above_its_own(void **
     core_see_all(c, taker->id, POD_RUNNING);
     core_pass(c, 660 * USEC_PER_SEC); /* and there it ends: nobody is above its quota */
     assert_int_equal(core_cycle(c), 0);
-    check(c);
+    two_check(c);
 }
 
 static void work_inside_its_quota_is_never_reclaimed(void **state)
@@ -201,19 +151,19 @@ static void work_inside_its_quota_is_never_reclaimed(void **state)
     struct core *c = *state;
 
     c->settings.tenants[2].quota.gpus[SITE_H100] = 32;
-    (void)running(c, "b", "one", LOW, 4);
-    (void)submit(c, "a", "taker", HIGH, 2);
+    (void)two_running(c, "b", "one", LOW, 4);
+    (void)two_submit(c, "a", "taker", HIGH, 2);
     assert_int_equal(core_cycle(c), 0);
 }
 
 static void beyond_its_quota_a_taker_must_stay_relatively_below_the_loser(void **state)
 {
     struct core *c = *state;
-    struct job *b = running(c, "b", "b", LOW, 3), *a = running(c, "a", "a", HIGH, 1);
+    struct job *b = two_running(c, "b", "b", LOW, 3), *a = two_running(c, "a", "a", HIGH, 1);
 
     c->settings.tenants[1].quota.gpus[SITE_H100] = 8;
     c->settings.tenants[2].quota.gpus[SITE_H100] = 16;
-    (void)submit(c, "a", "taker", HIGH, 1); /* 16 of 8 against 0 of 16 */
+    (void)two_submit(c, "a", "taker", HIGH, 1); /* 16 of 8 against 0 of 16 */
     assert_int_equal(core_cycle(c), 0);
     assert_int_equal(b->state, JOB_RUNNING);
     assert_int_equal(a->state, JOB_RUNNING);
@@ -229,13 +179,13 @@ static void beyond_its_quota_a_taker_evens_the_ratios_and_stops(void **state)
     core_node(c, site_node("n8", "b0", "r0", SITE_H100, 8));
     core_node(c, site_node("n9", "b0", "r0", SITE_H100, 8));
     for (int i = 0; i < 6; i++) {
-        struct job *j = submit(c, i ? "b" : "a", "work", NORMAL, 1);
+        struct job *j = two_submit(c, i ? "b" : "a", "work", NORMAL, 1);
 
         assert_int_equal(core_cycle(c), 1);
         core_see_all(c, j->id, POD_RUNNING);
     }
     core_pass(c, 660 * USEC_PER_SEC);
-    taker = submit(c, "a", "a1", NORMAL, 1); /* 16 of 8 against 32 of 8 */
+    taker = two_submit(c, "a", "a1", NORMAL, 1); /* 16 of 8 against 32 of 8 */
     assert_int_equal(core_cycle(c), 2);
     assert_non_null(taker->claim);
     for (size_t i = 0; i < c->state->active.n; i++)
@@ -244,27 +194,28 @@ static void beyond_its_quota_a_taker_evens_the_ratios_and_stops(void **state)
     (void)core_cycle(c);
     core_see_all(c, taker->id, POD_RUNNING);
     core_pass(c, 660 * USEC_PER_SEC);
-    (void)submit(c, "a", "a2", NORMAL, 1); /* 24 of 8 against 24 of 8 */
+    (void)two_submit(c, "a", "a2", NORMAL, 1); /* 24 of 8 against 24 of 8 */
     assert_int_equal(core_cycle(c), 0);
-    check(c);
+    two_check(c);
 }
 
 static void the_fewest_gangs_leave_then_those_that_lose_least(void **state)
 {
     struct core *c = *state;
-    struct job *old = running(c, "a", "old", LOW, 1), *pair = running(c, "a", "pair", LOW, 2);
-    struct job *young = running(c, "a", "young", LOW, 1);
+    struct job *old = two_running(c, "a", "old", LOW, 1),
+               *pair = two_running(c, "a", "pair", LOW, 2);
+    struct job *young = two_running(c, "a", "young", LOW, 1);
 
-    (void)submit(c, "a", "two", HIGH, 2);
+    (void)two_submit(c, "a", "two", HIGH, 2);
     assert_int_equal(core_cycle(c), 2);
     assert_int_equal(pair->state, JOB_PREEMPTING); /* one gang instead of two that lost less */
     assert_int_equal(old->state, JOB_RUNNING);
     assert_int_equal(young->state, JOB_RUNNING);
-    (void)submit(c, "a", "one", HIGH, 1);
+    (void)two_submit(c, "a", "one", HIGH, 1);
     assert_int_equal(core_cycle(c), 2);
     assert_int_equal(old->state, JOB_RUNNING);
     assert_int_equal(young->state, JOB_PREEMPTING);
-    check(c);
+    two_check(c);
 }
 
 static void victims_that_do_not_help_are_not_taken(void **state)
@@ -275,7 +226,7 @@ static void victims_that_do_not_help_are_not_taken(void **state)
     unsigned preempted = 0;
 
     for (int i = 0; i < 4; i++)
-        low[i] = running(c, "a", "low", LOW, 1);
+        low[i] = two_running(c, "a", "low", LOW, 1);
     s->tenant = s->ns = "a";
     s->priority = HIGH;
     s->topology_required = "rack";
@@ -295,10 +246,10 @@ static void victims_that_do_not_help_are_not_taken(void **state)
 static void nobody_leaves_for_a_gang_that_would_not_start_even_so(void **state)
 {
     struct core *c = *state;
-    struct job *low = running(c, "a", "low", LOW, 2);
+    struct job *low = two_running(c, "a", "low", LOW, 2);
 
-    (void)running(c, "a", "high", HIGH, 2);
-    (void)submit(c, "a", "taker", HIGH, 3);
+    (void)two_running(c, "a", "high", HIGH, 2);
+    (void)two_submit(c, "a", "taker", HIGH, 3);
     assert_int_equal(core_cycle(c), 0);
     assert_int_equal(low->state, JOB_RUNNING);
 }
@@ -306,12 +257,13 @@ static void nobody_leaves_for_a_gang_that_would_not_start_even_so(void **state)
 static void nobody_leaves_while_what_ends_anyway_is_enough(void **state)
 {
     struct core *c = *state;
-    struct job *low = running(c, "a", "low", LOW, 2), *other = running(c, "a", "other", LOW, 2);
+    struct job *low = two_running(c, "a", "low", LOW, 2),
+               *other = two_running(c, "a", "other", LOW, 2);
     struct job *taker;
 
     (void)core_cancel(c, low->id);
     assert_int_equal(low->state, JOB_STOPPING);
-    taker = submit(c, "a", "taker", HIGH, 2);
+    taker = two_submit(c, "a", "taker", HIGH, 2);
     assert_int_equal(core_cycle(c), 0);
     assert_int_equal(other->state, JOB_RUNNING);
     core_gone_all(c, low->id);
@@ -349,7 +301,7 @@ static void nobody_leaves_while_cpus_become_free_anyway(void **state)
     core_gone_all(c, low->id);
     (void)core_cycle(c);
     assert_int_equal(taker->state, JOB_BINDING);
-    check(c);
+    two_check(c);
 }
 
 static void a_taker_that_leaves_gives_back_what_was_held(void **state)
@@ -358,27 +310,27 @@ static void a_taker_that_leaves_gives_back_what_was_held(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
         struct core *c = *state;
-        struct job *low = running(c, "a", "low", LOW, 4);
-        struct job *taker = submit(c, "a", "taker", HIGH, 1);
+        struct job *low = two_running(c, "a", "low", LOW, 4);
+        struct job *taker = two_submit(c, "a", "taker", HIGH, 1);
 
         (void)core_cycle(c);
         assert_int_equal(core_verb(c, taker->id, verbs[i]).code, ERR_OK);
         assert_null(taker->claim);
         assert_int_equal(taker->n_members, 0);
-        check(c);
+        two_check(c);
         core_gone_all(c, low->id);
         assert_int_equal(core_cycle(c), 1); /* it was told: it starts again */
         assert_int_equal(low->state, JOB_BINDING);
         assert_int_equal(core_tear_down(state), 0);
-        assert_int_equal(set_up(state), 0);
+        assert_int_equal(two_set_up(state), 0);
     }
 }
 
 static void victims_not_yet_told_are_spared_when_the_taker_leaves(void **state)
 {
     struct core *c = *state;
-    struct job *one = running(c, "a", "one", LOW, 2), *two = running(c, "a", "two", LOW, 2);
-    struct job *taker = submit(c, "a", "taker", HIGH, 4);
+    struct job *one = two_running(c, "a", "one", LOW, 2), *two = two_running(c, "a", "two", LOW, 2);
+    struct job *taker = two_submit(c, "a", "taker", HIGH, 4);
     struct event ev;
 
     c->state->now = c->now;
@@ -389,13 +341,14 @@ static void victims_not_yet_told_are_spared_when_the_taker_leaves(void **state)
     assert_int_equal(core_cycle(c), 0);
     assert_int_equal(one->state, JOB_RUNNING);
     assert_int_equal(two->state, JOB_RUNNING);
-    check(c);
+    two_check(c);
 }
 
 static void a_claim_on_a_node_that_goes_is_dropped(void **state)
 {
     struct core *c = *state;
-    struct job *low = running(c, "a", "low", LOW, 4), *taker = submit(c, "a", "taker", HIGH, 4);
+    struct job *low = two_running(c, "a", "low", LOW, 4),
+               *taker = two_submit(c, "a", "taker", HIGH, 4);
     struct node_fact *f = site_node("n3", "b0", "r1", SITE_H100, 8);
 
     (void)core_cycle(c);
@@ -405,13 +358,14 @@ static void a_claim_on_a_node_that_goes_is_dropped(void **state)
     assert_int_equal(core_cycle(c), 1);
     assert_null(taker->claim);
     assert_int_equal(low->state, JOB_PREEMPTING);
-    check(c);
+    two_check(c);
 }
 
 static void a_claim_that_comes_to_nothing_ends_in_time(void **state)
 {
     struct core *c = *state;
-    struct job *low = running(c, "a", "low", LOW, 4), *taker = submit(c, "a", "taker", HIGH, 4);
+    struct job *low = two_running(c, "a", "low", LOW, 4),
+               *taker = two_submit(c, "a", "taker", HIGH, 4);
 
     (void)core_cycle(c);
     assert_int_equal(low->state, JOB_PREEMPTING);
@@ -419,7 +373,7 @@ static void a_claim_that_comes_to_nothing_ends_in_time(void **state)
     assert_non_null(taker->claim);
     core_pass(c, USEC_PER_SEC); /* the victim's pods never went */
     assert_null(taker->claim);
-    check(c);
+    two_check(c);
 }
 
 static void a_tenant_at_its_limit_preempts_its_own_and_never_passes_it(void **state)
@@ -428,23 +382,24 @@ static void a_tenant_at_its_limit_preempts_its_own_and_never_passes_it(void **st
     struct job *low, *taker, *other;
 
     c->settings.tenants[1].limit.gpus[SITE_H100] = 16;
-    low = running(c, "a", "low", LOW, 2);
-    taker = submit(c, "a", "taker", HIGH, 2);
+    low = two_running(c, "a", "low", LOW, 2);
+    taker = two_submit(c, "a", "taker", HIGH, 2);
     (void)core_cycle(c);
     assert_int_equal(low->state, JOB_PREEMPTING);
-    other = submit(c, "a", "other", HIGH, 1);
+    other = two_submit(c, "a", "other", HIGH, 1);
     core_gone_all(c, low->id);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(taker->state, JOB_BINDING);
     assert_int_equal(other->state, JOB_PENDING);
     assert_int_equal(c->state->tenants.v[1].used[SITE_H100], 16);
-    check(c);
+    two_check(c);
 }
 
 static void a_taker_whose_tenant_is_stopped_does_not_start(void **state)
 {
     struct core *c = *state;
-    struct job *low = running(c, "a", "low", LOW, 4), *taker = submit(c, "b", "taker", HIGH, 1);
+    struct job *low = two_running(c, "a", "low", LOW, 4),
+               *taker = two_submit(c, "b", "taker", HIGH, 1);
     struct event stop = {.kind = EV_TENANT_STOP};
 
     (void)core_cycle(c);
@@ -456,27 +411,27 @@ static void a_taker_whose_tenant_is_stopped_does_not_start(void **state)
     (void)core_cycle(c);
     assert_int_equal(taker->state, JOB_PENDING);
     assert_null(taker->claim);
-    check(c);
+    two_check(c);
 }
 
 static void what_a_taker_will_hold_counts_for_its_user(void **state)
 {
     struct core *c = *state;
-    struct job *low = running(c, "a", "low", LOW, 3), *taker, *other;
+    struct job *low = two_running(c, "a", "low", LOW, 3), *taker, *other;
 
     c->settings.tenants[2].user_limit.gpus[SITE_H100] = 16;
-    taker = submit(c, "b", "taker", HIGH, 2);
+    taker = two_submit(c, "b", "taker", HIGH, 2);
     (void)core_cycle(c);
     assert_non_null(taker->claim);
-    other = submit(c, "b", "other", HIGH, 1);
+    other = two_submit(c, "b", "other", HIGH, 1);
     (void)core_cycle(c);
     assert_int_equal(other->state, JOB_PENDING); /* what the taker will hold counts already */
-    check(c);
+    two_check(c);
     core_gone_all(c, low->id);
     (void)core_cycle(c);
     assert_int_equal(taker->state, JOB_BINDING);
     assert_int_equal(other->state, JOB_PENDING);
-    check(c);
+    two_check(c);
 }
 
 static struct job *submit_with(struct core *c, const char *policy, uint32_t max_lost,
@@ -496,7 +451,7 @@ static void a_job_that_says_never_takes_nobody_not_even_by_quota(void **state)
 {
     struct core *c = *state;
 
-    (void)running(c, "b", "over", LOW, 4);
+    (void)two_running(c, "b", "over", LOW, 4);
     (void)submit_with(c, "Never", 0, NULL, HIGH);
     assert_int_equal(core_cycle(c), 0);
 }
@@ -504,7 +459,7 @@ static void a_job_that_says_never_takes_nobody_not_even_by_quota(void **state)
 static void a_normal_job_that_says_lower_priority_takes_from_lower_ones(void **state)
 {
     struct core *c = *state;
-    struct job *low = running(c, "a", "low", LOW, 4);
+    struct job *low = two_running(c, "a", "low", LOW, 4);
 
     (void)submit_with(c, "LowerPriority", 0, NULL, NORMAL);
     assert_int_equal(core_cycle(c), 2);
@@ -514,7 +469,7 @@ static void a_normal_job_that_says_lower_priority_takes_from_lower_ones(void **s
 static void no_more_gpu_hours_are_lost_than_the_taker_allows(void **state)
 {
     struct core *c = *state;
-    struct job *low = running(c, "a", "low", LOW, 4); /* 32 GPUs for 11 minutes: 5.9 hours */
+    struct job *low = two_running(c, "a", "low", LOW, 4); /* 32 GPUs for 11 minutes: 5.9 hours */
 
     (void)submit_with(c, NULL, 5, NULL, HIGH);
     assert_int_equal(core_cycle(c), 0);
@@ -531,7 +486,7 @@ static void a_job_that_says_end_is_preempted_for_good(void **state)
     (void)core_cycle(c);
     core_see_all(c, low->id, POD_RUNNING);
     core_pass(c, 660 * USEC_PER_SEC);
-    (void)submit(c, "a", "taker", HIGH, 4);
+    (void)two_submit(c, "a", "taker", HIGH, 4);
     assert_int_equal(core_cycle(c), 2);
     core_gone_all(c, low->id);
     assert_int_equal(low->state, JOB_PREEMPTED);
@@ -539,7 +494,7 @@ static void a_job_that_says_end_is_preempted_for_good(void **state)
     assert_int_equal(core_cycle(c), 1);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, core_tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, two_set_up, core_tear_down)
 
 int main(void)
 {
