@@ -6,11 +6,12 @@ function rank(dir)
 {
     if (dir == "util") return 0
     if (dir == "spec") return 1
-    if (dir == "core") return 2
-    if (dir == "view") return 3
-    if (dir == "port") return 4
-    if (dir ~ /^(store|kube|rpc|http)$/) return 5
-    return 6 # queued/*.c: engine, loop, daemon, main
+    if (dir == "cluster") return 2
+    if (dir == "core") return 3
+    if (dir == "view") return 4
+    if (dir == "port") return 5
+    if (dir ~ /^(store|kube|rpc|http)$/) return 6
+    return 7 # queued/*.c: engine, loop, daemon, main
 }
 
 # Folder of a file below queued/, "" for queued/ itself.
@@ -29,7 +30,7 @@ function check_ours(    from, to)
 {
     to = name ~ /\// ? substr(name, 1, index(name, "/") - 1) : ""
     if ($1 ~ /^client\/sim\//) {
-        if (to !~ /^(util|spec|core|view|)$/) fault("the simulator sees only util, spec, core and view")
+        if (to !~ /^(util|spec|cluster|core|view|)$/) fault("the simulator sees only util and the pure layers")
         return
     }
     if ($1 ~ /^client\//) {
@@ -40,8 +41,8 @@ function check_ours(    from, to)
     from = layer_of($1)
     if (name ~ /^\.\./) fault("paths begin at queued/")
     else if (rank(to) > rank(from)) fault("layer " (to == "" ? "shell" : to) " is above " from)
-    else if (rank(from) == 5 && rank(to) == 5 && to != from) fault(from " and " to " never see each other")
-    else if (from ~ /^(spec|core|view)$/ && name == "util/log.h") fault("the core does not log")
+    else if (rank(from) == 6 && rank(to) == 6 && to != from) fault(from " and " to " never see each other")
+    else if (from ~ /^(spec|cluster|core|view)$/ && name == "util/log.h") fault("the core does not log")
 }
 
 function check_library(    i)
@@ -79,7 +80,7 @@ BEGIN {
 $1 ~ /^tests\// { next }
 $1 !~ /^(queued|client)\// { next }
 {
-    is_core = $1 ~ /^queued\/(spec|core|view)\//
+    is_core = $1 ~ /^queued\/(spec|cluster|core|view)\//
     line = $0
     if (!match(line, /[<"][^>"]+[>"]/)) next
     quote = substr(line, RSTART, 1)

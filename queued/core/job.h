@@ -13,7 +13,7 @@
 
 #include "util/hash.h"
 
-#include "core/demand.h"
+#include "cluster/demand.h"
 #include "core/event.h"
 #include "core/tenant.h"
 #include "spec/ids.h"

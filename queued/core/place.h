@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/cluster.h"
+#include "cluster/cluster.h"
 
 struct place_result {
     struct placement_member *members; /* one per pod, roles in order; owned by the caller (free) */

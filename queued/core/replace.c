@@ -2,7 +2,7 @@
 /* replace.c - one look over the nodes, with the rules of place.c for a single pod. */
 #include "core/replace.h"
 
-#include "core/cluster.h"
+#include "cluster/cluster.h"
 #include "core/place.h"
 
 /* How good a host is; compared in this order, more is better but for free_gpus. */

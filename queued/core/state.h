@@ -12,7 +12,7 @@
 
 #include "util/hash.h"
 
-#include "core/cluster.h"
+#include "cluster/cluster.h"
 #include "core/effect.h"
 #include "core/event.h"
 #include "core/job.h"

@@ -3,7 +3,7 @@
  *
  * A spec owns all its strings in one arena. It is built by an adapter (wire, store), checked
  * by spec_check(), kept in the store, and read back only to make pods or to show it; what the
- * scheduler needs of it stays in memory as struct demand (core/demand.h).
+ * scheduler needs of it stays in memory as struct demand (cluster/demand.h).
  * A NULL string and a negative amount mean: not given.
  */
 #ifndef QUEUED_CORE_SPEC_H

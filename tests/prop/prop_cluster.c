@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/cluster.h"
+#include "cluster/cluster.h"
 
 #include "../fake/fake_site.h"
 #include "../sim/rng.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/resource.h"
+#include "cluster/resource.h"
 
 #include "../sim/rng.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/cluster.h"
+#include "cluster/cluster.h"
 
 #include "../fake/fake_site.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/resource.h"
+#include "cluster/resource.h"
 
 static struct resources amounts(int64_t gpus, int64_t cpu, int64_t memory)
 {

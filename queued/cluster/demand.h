@@ -5,8 +5,8 @@
  * interned by content: 100,000 pending jobs have a few hundred. A demand lives as long as a job
  * uses it. Run time is not part of it.
  */
-#ifndef QUEUED_CORE_DEMAND_H
-#define QUEUED_CORE_DEMAND_H
+#ifndef QUEUED_CLUSTER_DEMAND_H
+#define QUEUED_CLUSTER_DEMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "util/hash.h"
 
 #include "spec/limits.h"
-#include "core/resource.h"
+#include "cluster/resource.h"
 #include "spec/constraint.h"
 #include "spec/settings.h"
 #include "spec/spec.h"

@@ -7,8 +7,8 @@
  * per GPU model, how many usable nodes have exactly f GPUs free; a node's change costs one
  * decrement and one increment per level (design/core-algorithms.md).
  */
-#ifndef QUEUED_CORE_TOPOLOGY_H
-#define QUEUED_CORE_TOPOLOGY_H
+#ifndef QUEUED_CLUSTER_TOPOLOGY_H
+#define QUEUED_CLUSTER_TOPOLOGY_H
 
 #include <stdbool.h>
 #include <stdint.h>

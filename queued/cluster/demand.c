@@ -4,13 +4,13 @@
  * Content is compared as text with separators that no field can hold, so equal text is equal
  * meaning.
  */
-#include "core/demand.h"
+#include "cluster/demand.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cluster.h"
+#include "cluster/cluster.h"
 #include "util/str.h"
 
 static bool role_takes_model(const struct demand_role *role, const struct node *n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node.c - questions about one node. Changes are cluster.c's. */
-#include "core/node.h"
+#include "cluster/node.h"
 
 #include <string.h>
 

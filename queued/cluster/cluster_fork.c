@@ -5,7 +5,7 @@
  * What only facts about nodes change (names, labels, lists, constraints) is the original's. No node
  * of a fork is ever forgotten: each counts as named once more than in the original.
  */
-#include "core/cluster.h"
+#include "cluster/cluster.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,13 +4,13 @@
  * Lists are kept sorted (paths, node names), so that whatever walks them gets the same order
  * whatever the order of events was.
  */
-#include "core/topology.h"
+#include "cluster/topology.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/node.h"
+#include "cluster/node.h"
 #include "util/str.h"
 
 void topology_init(struct topology *t, const struct settings *settings,

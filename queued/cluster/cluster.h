@@ -3,17 +3,17 @@
  *
  * The one place that changes node->used and, with it, the counts of the topology.
  */
-#ifndef QUEUED_CORE_CLUSTER_H
-#define QUEUED_CORE_CLUSTER_H
+#ifndef QUEUED_CLUSTER_CLUSTER_H
+#define QUEUED_CLUSTER_CLUSTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "util/hash.h"
 
-#include "core/demand.h"
-#include "core/node.h"
-#include "core/topology.h"
+#include "cluster/demand.h"
+#include "cluster/node.h"
+#include "cluster/topology.h"
 #include "util/vec.h"
 
 /* A live pod on a node that is counted for itself: foreign, or of an attempt that is over. */

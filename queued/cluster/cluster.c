@@ -3,7 +3,7 @@
  *
  * Every change of a node goes between count_out() and count_in(), so the histograms follow.
  */
-#include "core/cluster.h"
+#include "cluster/cluster.h"
 
 #include <assert.h>
 #include <stdio.h>

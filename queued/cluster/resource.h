@@ -6,8 +6,8 @@
  * and not negative: CPU in thousandths of a core, memory and ephemeral storage in bytes,
  * the rest as counts. Subtraction stops at zero and says so.
  */
-#ifndef QUEUED_CORE_RESOURCE_H
-#define QUEUED_CORE_RESOURCE_H
+#ifndef QUEUED_CLUSTER_RESOURCE_H
+#define QUEUED_CLUSTER_RESOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * Every sum saturates at RESOURCE_AMOUNT_MAX and every difference at zero, so no sequence of
  * operations wraps.
  */
-#include "core/resource.h"
+#include "cluster/resource.h"
 
 #include <string.h>
 

@@ -5,17 +5,17 @@
  * plus what every other live pod on it asks. A node that only a pod has named yet is imaginary:
  * it counts, and takes nothing.
  */
-#ifndef QUEUED_CORE_NODE_H
-#define QUEUED_CORE_NODE_H
+#ifndef QUEUED_CLUSTER_NODE_H
+#define QUEUED_CLUSTER_NODE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "util/hash.h"
 
-#include "core/event.h"
+#include "cluster/fact.h"
 #include "spec/limits.h"
-#include "core/resource.h"
+#include "cluster/resource.h"
 #include "spec/settings.h"
 
 /* An operator lets no new members go to a node of this name. */
