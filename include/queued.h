@@ -484,11 +484,7 @@ QUEUED_API int queued_wait(struct queued_client *c, const struct queued_wait_opt
 struct queued_node {
     const char *name;
     const char *model; /* NULL: no GPUs */
-    int64_t gpus_capacity;
-    int64_t gpus_allocatable;
-    int64_t gpus_expected;
-    int64_t gpus_used;
-    int64_t gpus_free;
+    int64_t gpus_capacity, gpus_allocatable, gpus_expected, gpus_used, gpus_free;
     bool is_usable;
     bool is_known; /* false: only a pod has named it */
     const char *trouble;
@@ -505,6 +501,7 @@ struct queued_node {
     const char *const *taints;
     const char *drained; /* by whom and why; NULL: it is not */
     int64_t drained_us;
+    const char *pool; /* NULL: in none */
 };
 
 struct queued_nodes {
@@ -532,6 +529,7 @@ struct queued_model {
     uint64_t slots[4]; /* free sets of 1, 2, 4 and 8 on one node */
 };
 
+/* Pools are the domains of the level "pool" in a hierarchy of that name, behind all others. */
 struct queued_domain {
     const char *hierarchy;
     const char *level;
@@ -539,6 +537,8 @@ struct queued_domain {
     uint32_t depth;
     size_t n_models;
     const struct queued_model *models;
+    size_t n_exclusive;
+    const char *const *exclusive; /* tenants whose pool it is; none: everybody's */
 };
 
 struct queued_topology {

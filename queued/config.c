@@ -266,6 +266,15 @@ static int keep_users(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int keep_pools(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    (void)err; /* read later */
+    r->pools = at->node;
+    return 0;
+}
+
 static const struct yaml_field top_fields[] = {
     {.key = "store", .read = read_store},
     {.key = "listen", .read = read_listen},
@@ -282,7 +291,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "users", .read = keep_users},
     {.key = "weights", .read = read_weights},
     {.key = "fairShare", .read = read_fair_share},
-    {.key = "pools", .refusal = NOT_YET},
+    {.key = "pools", .read = keep_pools},
 };
 
 /* ---- users, after the tenants that they name */
@@ -380,7 +389,8 @@ static const struct config_section own_sections[] = {
 bool config_key(size_t i, char *buf, size_t size, bool *ret_is_refused)
 {
     const struct config_section *const parts[] = {own_sections, config_level_sections,
-                                                  config_name_sections, config_tenant_sections};
+                                                  config_name_sections, config_tenant_sections,
+                                                  config_pool_sections};
 
     for (size_t p = 0; p < ARRAY_LEN(parts); p++) {
         for (const struct config_section *s = parts[p]; s->path; s++) {
@@ -446,7 +456,8 @@ int config_load(struct config **ret, const char *path, struct err *err)
     at = (struct yaml_at){doc, doc->roots[0], ""};
     if (yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), &r, err))
         goto out;
-    if (config_read_tenants(&r, err) || read_users(&r, err) || check_whole(&r, err))
+    if (config_read_tenants(&r, err) || config_read_pools(&r, err) || read_users(&r, err) ||
+        check_whole(&r, err))
         goto out;
     *ret = r.c;
     r.c = NULL;
@@ -466,6 +477,7 @@ void config_destroy(struct config *c)
         free(c->users[i].tenants);
     free(c->users);
     free(c->settings.tenants);
+    free(c->settings.pools);
     free(c);
 }
 

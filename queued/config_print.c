@@ -182,6 +182,29 @@ static void add_tenants(struct str *b, const struct settings *s)
     }
 }
 
+static void add_pools(struct str *b, const struct settings *s)
+{
+    str_add(b, s->n_pools ? "pools:\n" : "pools: []\n");
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        const struct pool_setting *p = &s->pools[i];
+
+        str_addf(b, "- {name: ");
+        add_text(b, p->name);
+        for (uint32_t k = 0; k < p->n_labels; k++) {
+            str_add(b, k ? ", " : ", selector: {");
+            add_text(b, p->labels[k].key);
+            str_add(b, ": ");
+            add_text(b, p->labels[k].value);
+        }
+        str_add(b, "}, exclusive: [");
+        for (uint32_t k = 0; k < p->n_exclusive; k++) {
+            str_add(b, k ? ", " : "");
+            add_text(b, s->tenants[p->exclusive[k]].path);
+        }
+        str_add(b, "]}\n");
+    }
+}
+
 static void add_users(struct str *b, const struct config *c)
 {
     str_add(b, c->n_users ? "users:\n" : "users: []\n");
@@ -233,6 +256,7 @@ void config_print(const struct config *c, FILE *out)
     }
     str_add(&b, "}\n");
     add_tenants(&b, &c->settings);
+    add_pools(&b, &c->settings);
     add_users(&b, c);
     (void)fputs(str_text(&b), out); /* the caller looks at ferror() */
     str_fini(&b);

@@ -14,13 +14,14 @@
 
 #define NOT_YET "is not acted on by this version; remove it"
 
-/* One reading of a file. Tenants and users name things of other sections, so their nodes are kept
- * until the rest has been read, whatever the order in the file. */
+/* One reading of a file. Tenants, users and pools name things of other sections, so their nodes are
+ * kept until the rest has been read, whatever the order in the file. */
 struct config_reading {
     struct config *c;
     const struct yaml_doc *doc;
     const struct yaml_node *tenants; /* NULL: none */
     const struct yaml_node *users;
+    const struct yaml_node *pools;
 };
 
 /* A list of texts that goes into an array of fixed-width texts. */
@@ -44,6 +45,7 @@ struct config_section {
 extern const struct config_section config_level_sections[];
 extern const struct config_section config_name_sections[];
 extern const struct config_section config_tenant_sections[];
+extern const struct config_section config_pool_sections[];
 
 /* All the keys of the schema, one after the other: the path of key i, and whether this version
  * refuses it. false: there are no more. */
@@ -70,5 +72,6 @@ int config_read_classes(const struct yaml_at *at, void *out, struct err *err);
 
 /* The second pass, over what was kept. */
 int config_read_tenants(struct config_reading *r, struct err *err);
+int config_read_pools(struct config_reading *r, struct err *err);
 
 #endif

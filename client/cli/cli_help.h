@@ -178,6 +178,7 @@
     "  queuectl nodes -o json\n\n"                                                                 \
     "queuectl nodes   nodes, their GPUs and who uses them\n\n"                                     \
     "  --unhealthy          only nodes that cannot be used\n"                                      \
+    "  --pool NAME          only nodes of this pool\n"                                             \
     "  --no-headers         without the line of titles\n"                                          \
     "  -o FORMAT            table, wide, json, yaml, name, csv\n"
 

@@ -47,6 +47,7 @@ static void add_node(struct table *t, const struct queued_node *n, bool is_wide)
         table_addf(t, "%s/%s", format_bytes(used, n->memory_bytes_used),
                    format_bytes(all, n->memory_bytes));
         table_addf(t, "%u", n->pods);
+        table_add(t, n->pool);
         table_add(t, join(&a, n->taints, n->n_taints));
     }
     table_add(t, join(&a, n->domains, n->n_domains));
@@ -67,10 +68,10 @@ static void print_nodes(const struct queued_node *const *v, size_t n, enum cli_f
         {"JOBS", TABLE_CUT_END, 8},
     };
     static const struct table_column wide_columns[] = {
-        {"NODE", TABLE_WHOLE, 0},  {"MODEL", TABLE_WHOLE, 0},  {"USED", TABLE_WHOLE, 0},
-        {"FREE", TABLE_WHOLE, 0},  {"CPU", TABLE_WHOLE, 0},    {"MEMORY", TABLE_WHOLE, 0},
-        {"PODS", TABLE_WHOLE, 0},  {"TAINTS", TABLE_WHOLE, 0}, {"DOMAINS", TABLE_WHOLE, 0},
-        {"STATE", TABLE_WHOLE, 0}, {"JOBS", TABLE_WHOLE, 0},
+        {"NODE", TABLE_WHOLE, 0},    {"MODEL", TABLE_WHOLE, 0}, {"USED", TABLE_WHOLE, 0},
+        {"FREE", TABLE_WHOLE, 0},    {"CPU", TABLE_WHOLE, 0},   {"MEMORY", TABLE_WHOLE, 0},
+        {"PODS", TABLE_WHOLE, 0},    {"POOL", TABLE_WHOLE, 0},  {"TAINTS", TABLE_WHOLE, 0},
+        {"DOMAINS", TABLE_WHOLE, 0}, {"STATE", TABLE_WHOLE, 0}, {"JOBS", TABLE_WHOLE, 0},
     };
     bool is_wide = format != FORMAT_TABLE;
     struct table *t = is_wide ? table_create(wide_columns, ARRAY_LEN(wide_columns))
@@ -100,6 +101,7 @@ static struct document *node_document(struct arena *a, const struct queued_node 
 
     document_put_text(a, d, "name", n->name);
     document_put_text(a, d, "model", n->model);
+    document_put_text(a, d, "pool", n->pool);
     part = document_put_map(a, d, "gpus");
     document_put_int(a, part, "capacity", n->gpus_capacity);
     document_put_int(a, part, "allocatable", n->gpus_allocatable);
@@ -129,6 +131,7 @@ static struct document *node_document(struct arena *a, const struct queued_node 
 
 struct nodes {
     bool unhealthy, no_headers;
+    const char *pool; /* NULL: any */
     enum cli_format format;
 };
 
@@ -140,14 +143,17 @@ static void show_nodes(const struct nodes *x, const struct queued_nodes *nodes)
     size_t n = 0;
 
     for (size_t i = 0; i < nodes->n; i++)
-        if (!x->unhealthy || !nodes->v[i].is_usable)
+        if ((!x->unhealthy || !nodes->v[i].is_usable) &&
+            (!x->pool || (nodes->v[i].pool && strcmp(nodes->v[i].pool, x->pool) == 0)))
             v[n++] = &nodes->v[i];
     if (x->format == FORMAT_JSON || x->format == FORMAT_YAML) {
         for (size_t i = 0; i < n; i++)
             document_add(&a, items, node_document(&a, v[i]));
         cli_print(d, x->format);
     } else if (n == 0 && x->format != FORMAT_CSV) {
-        cli_note(x->unhealthy ? "every node is usable" : "the cluster has no nodes");
+        cli_note(x->unhealthy ? "every node is usable"
+                 : x->pool    ? "the pool has no nodes, or there is none of that name"
+                              : "the cluster has no nodes");
     } else if (x->format == FORMAT_NAME) {
         for (size_t i = 0; i < n; i++)
             (void)printf("node/%s\n", v[i]->name);
@@ -161,6 +167,7 @@ int cmd_nodes(int argc, char **argv)
 {
     struct nodes x = {0};
     const struct cli_option options[] = {{"unhealthy", 0, OPTION_FLAG, &x.unhealthy},
+                                         {"pool", 0, OPTION_TEXT, &x.pool},
                                          {"no-headers", 0, OPTION_FLAG, &x.no_headers}};
     struct queued_client *c = NULL;
     struct queued_nodes *nodes = NULL;
@@ -235,6 +242,8 @@ static void print_topology(const struct queued_topology *x)
 
         str_addf(&name, "%*s%s %s", 2 * (int)(x->v[i].depth % 16) + 2, "",
                  x->v[i].level ? x->v[i].level : "", last ? last + 1 : path);
+        for (size_t k = 0; k < x->v[i].n_exclusive; k++)
+            str_addf(&name, "%s%s", k ? ", " : " only ", x->v[i].exclusive[k]);
         add_models(t, arena_strdup(&a, str_text(&name)), x->v[i].models, x->v[i].n_models);
         str_fini(&name);
     }
@@ -276,6 +285,8 @@ static struct document *topology_document(struct arena *a, const struct queued_t
         document_put_text(a, one, "level", x->v[i].level);
         document_put_text(a, one, "path", x->v[i].path);
         document_put_int(a, one, "depth", x->v[i].depth);
+        if (x->v[i].n_exclusive)
+            put_list(a, one, "exclusive", x->v[i].exclusive, x->v[i].n_exclusive);
         put_models(a, one, x->v[i].models, x->v[i].n_models);
         document_add(a, items, one);
     }

@@ -141,6 +141,8 @@ int queued_topology(struct queued_client *c, struct queued_topology **ret,
             .depth = r->domains[i]->depth,
             .n_models = r->domains[i]->n_models,
             .models = view_models(&box->arena, r->domains[i]->models, r->domains[i]->n_models),
+            .n_exclusive = r->domains[i]->n_exclusive,
+            .exclusive = (const char *const *)r->domains[i]->exclusive,
         };
     box->pub = (struct queued_topology){
         .n_models = r->n_cluster,

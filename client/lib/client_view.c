@@ -150,6 +150,7 @@ struct queued_node view_node(const Queued__V1__Node *m)
         .taints = (const char *const *)m->taints,
         .drained = m->drained && *m->drained ? m->drained : NULL,
         .drained_us = (int64_t)m->drained_us,
+        .pool = m->pool,
     };
 }
 

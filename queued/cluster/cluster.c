@@ -117,6 +117,7 @@ static struct node *node_create(struct cluster *c, const char *name)
     n->name = xstrdup(name);
     n->drain = cluster_drained(c, name);
     n->model = MODELS_MAX;
+    n->pool = IX_NONE;
     for (int h = 0; h < HIERARCHIES_MAX; h++)
         n->domain[h] = IX_NONE;
     if (c->free_slots.n) {
@@ -330,6 +331,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
 {
     struct node *n = c->nodes.v ? cluster_find(c, fact->name) : NULL;
     bool moved, reshaped;
+    struct node_marks marks;
     struct resources before;
     int64_t expected_before;
 
@@ -356,6 +358,8 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     if (moved) {
         n->is_shared_gpu = has_shared_gpus(n);
         n->model = n->is_shared_gpu ? MODELS_MAX : model_of(c, n);
+        marks = node_marks_of(n);
+        n->pool = node_marks_pool(&marks, c->settings);
         topology_add(&c->topology, n);
     }
     set_total(c, n);

@@ -76,7 +76,8 @@ bool role_allows(const struct demand_role *role, const struct node *n)
     return constraint_allows(role->constraint, n->ix, &marks);
 }
 
-static void fill_role(struct cluster *c, struct demand_role *d, const struct spec_role *r)
+static void fill_role(struct cluster *c, struct demand_role *d, const struct spec_role *r,
+                      uint64_t closed)
 {
     size_t len = strlen(r->name);
 
@@ -104,7 +105,7 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
     }
     if (r->gpu_models.n && d->n_models == 0) /* all left the configuration */
         d->models[d->n_models++] = MODELS_MAX;
-    d->constraint = constraint_intern(&c->constraints, r);
+    d->constraint = constraint_intern(&c->constraints, r, closed);
 }
 
 static void fill_topology(const struct cluster *c, struct demand *d, const struct spec *spec)
@@ -168,9 +169,11 @@ static void describe_role(struct str *b, const struct spec_role *r)
     constraint_describe(b, r);
 }
 
-/* All of a spec that a demand is made of, as text. */
-static void describe_demand(struct str *b, const struct spec *spec)
+/* All of a spec that a demand is made of, as text, and the pools closed to its tenant. */
+static void describe_demand(struct str *b, const struct spec *spec, uint64_t closed)
 {
+    if (closed)
+        str_addf(b, "%llx\x1eP", (unsigned long long)closed);
     str_add(b, spec->ns ? spec->ns : "");
     str_add(b, spec->preemptible == SPEC_NO ? "\x1en" : "");
     if (spec->preemption_policy || spec->max_lost_gpu_hours)
@@ -198,8 +201,11 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
 {
     struct demand *d = NULL;
     struct str key = {0};
+    uint64_t closed = 0;
 
-    describe_demand(&key, spec);
+    if (c->settings->n_pools)
+        closed = settings_closed_pools(c->settings, settings_tenant(c->settings, spec->tenant));
+    describe_demand(&key, spec, closed);
     HASH_FIND_STR(*table, key.s, d);
     if (d) {
         str_fini(&key);
@@ -219,7 +225,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->max_lost = spec->max_lost_gpu_hours * UINT64_C(3600) * USEC_PER_SEC;
     d->max_lost = d->max_lost ? d->max_lost : UINT64_MAX;
     for (uint32_t i = 0; i < spec->n_roles; i++)
-        fill_role(c, &d->roles[i], &spec->roles[i]);
+        fill_role(c, &d->roles[i], &spec->roles[i], closed);
     fill_topology(c, d, spec);
     HASH_ADD_KEYPTR(hh, *table, d->key, strlen(d->key), d);
     return d;

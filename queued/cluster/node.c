@@ -19,8 +19,8 @@ int64_t node_free_gpus(const struct node *n)
 
 struct node_marks node_marks_of(const struct node *n)
 {
-    return (struct node_marks){n->name, n->fact->labels, n->fact->n_labels, n->fact->taints,
-                               n->fact->n_taints};
+    return (struct node_marks){n->name,         n->fact->labels,   n->fact->n_labels,
+                               n->fact->taints, n->fact->n_taints, n->pool};
 }
 
 const char *node_label(const struct node *n, const char *key)

@@ -219,7 +219,7 @@ void topology_remove(struct topology *t, struct node *n)
     }
 }
 
-static void count_in(struct free_histogram **h, int64_t free_gpus, int delta)
+void histogram_count(struct free_histogram **h, int64_t free_gpus, int delta)
 {
     size_t f = free_gpus > NODE_GPUS_MAX ? NODE_GPUS_MAX : (size_t)free_gpus;
 
@@ -238,10 +238,10 @@ void topology_count(struct topology *t, const struct node *n, int64_t free_gpus,
 {
     if (n->model >= MODELS_MAX)
         return;
-    count_in(&t->all[n->model], free_gpus, delta);
+    histogram_count(&t->all[n->model], free_gpus, delta);
     for (uint32_t h = 0; h < t->settings->n_hierarchies; h++)
         for (uint32_t ix = n->domain[h]; ix != IX_NONE; ix = t->domains.v[ix]->parent) {
-            count_in(&t->domains.v[ix]->by_model[n->model], free_gpus, delta);
+            histogram_count(&t->domains.v[ix]->by_model[n->model], free_gpus, delta);
             t->domains.v[ix]->free_gpus += (uint64_t)(free_gpus * delta);
         }
 }

@@ -65,6 +65,8 @@ void topology_add(struct topology *t, struct node *n);
 void topology_remove(struct topology *t, struct node *n);
 /* Count a usable node with f free GPUs in or out (delta +1 or -1) of all its domains. */
 void topology_count(struct topology *t, const struct node *n, int64_t free_gpus, int delta);
+/* The same in one histogram, made where it is missing. */
+void histogram_count(struct free_histogram **h, int64_t free_gpus, int delta);
 /* Slots for pods of gpus (>= 1) GPUs. */
 uint64_t histogram_slots(const struct free_histogram *h, uint32_t gpus);
 /* Domain of a node at a level, IX_NONE when it has none. */

@@ -48,8 +48,14 @@ static void count_free(const struct node *n, const struct resources *asks, struc
         lacking[dim]++;
 }
 
+/* What is counted apart before it is summed up. */
+struct apart {
+    uint32_t lacking[RESOURCES_MAX];
+    uint64_t closed[POOLS_MAX];
+};
+
 static void count_node(const struct demand_role *role, const struct resources *asks,
-                       const struct node *n, struct census *ret, uint32_t lacking[RESOURCES_MAX])
+                       const struct node *n, struct census *ret, struct apart *apart)
 {
     const char *key = NULL;
     enum refusal why = role_refusal(role, n, &key);
@@ -58,6 +64,8 @@ static void count_node(const struct demand_role *role, const struct resources *a
         return;
     ret->nodes++;
     if (why != REFUSAL_OF_NONE) {
+        if (why == REFUSED_POOL && n->is_usable)
+            apart->closed[n->pool] += (uint64_t)node_free_gpus(n);
         ret->out[why]++;
         ret->key[why] = key;
         return;
@@ -77,20 +85,27 @@ static void count_node(const struct demand_role *role, const struct resources *a
         ret->trouble = "GPUs missing";
         (void)str_copy(ret->trouble_node, sizeof(ret->trouble_node), n->name);
     }
-    count_free(n, asks, ret, lacking);
+    count_free(n, asks, ret, apart->lacking);
 }
 
 void census_take(const struct cluster *c, const struct demand_role *role,
                  const struct resources *asks, struct census *ret)
 {
-    uint32_t lacking[RESOURCES_MAX] = {0};
+    struct apart apart = {0};
 
-    *ret = (struct census){.lacking = -1};
+    *ret = (struct census){.lacking = -1, .closed_pool = IX_NONE};
     for (size_t i = 0; i < c->by_name.n; i++)
-        count_node(role, asks, c->nodes.v[c->by_name.v[i]], ret, lacking);
+        count_node(role, asks, c->nodes.v[c->by_name.v[i]], ret, &apart);
     for (int d = 0; d < RESOURCES_MAX; d++)
-        if (lacking[d] && (ret->lacking < 0 || lacking[d] > lacking[ret->lacking]))
+        if (apart.lacking[d] &&
+            (ret->lacking < 0 || apart.lacking[d] > apart.lacking[ret->lacking]))
             ret->lacking = d;
+    for (uint32_t i = 0; i < POOLS_MAX; i++) {
+        if (apart.closed[i] <= ret->closed_gpus)
+            continue;
+        ret->closed_gpus = apart.closed[i];
+        ret->closed_pool = i;
+    }
 }
 
 void census_domains(const struct cluster *c, const struct demand *d, uint32_t role,

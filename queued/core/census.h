@@ -17,6 +17,9 @@ struct census {
     uint64_t capacity_slots;   /* pods that the allowed could hold when empty, by GPUs */
     uint64_t size_slots;       /* the same by all resources */
     uint64_t free_gpus;        /* on healthy allowed nodes */
+    uint64_t closed_gpus;      /* free on healthy nodes of the pool that has most of them, of those
+                                  that only its being exclusive refuses */
+    uint32_t closed_pool;      /* that pool; IX_NONE */
     uint64_t gpu_slots;        /* pods that fit by free GPUs, on healthy allowed nodes */
     uint64_t all_slots;        /* pods that fit by all resources, on healthy allowed nodes */
     uint64_t healed_slots;     /* all_slots, were the unhealthy ones healthy */

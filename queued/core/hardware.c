@@ -32,6 +32,7 @@ static void add_refusals(const struct census *k, char *text, size_t size)
         [REFUSED_DRIVER] = "an older driver than driver.min, or not known",
         [REFUSED_CUDA] = "an older CUDA than driver.cuda, or not known",
         [REFUSED_TAINT] = "a taint that is not tolerated",
+        [REFUSED_POOL] = "in a pool exclusive to other tenants",
     };
     struct str b = {0};
 

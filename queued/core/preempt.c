@@ -178,6 +178,15 @@ static uint32_t domain_of(const struct plan *p, const struct node *n)
     return topology_domain_at(&p->s->cluster.topology, n, d->hierarchy, d->required);
 }
 
+/* Could any pod of the taker go there, were it empty? */
+static bool is_of_use(const struct demand *d, const struct node *n)
+{
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        if (role_allows(&d->roles[r], n))
+            return true;
+    return false;
+}
+
 static void add_parts(struct plan *p, struct job *v)
 {
     const struct demand *d = p->taker->demand;
@@ -190,7 +199,8 @@ static void add_parts(struct plan *p, struct job *v)
         struct part *part;
         size_t at = first;
 
-        if (domain == IX_NONE || (d->gpus && (n->model == MODELS_MAX || !p->gpus[n->model])))
+        if (domain == IX_NONE || (d->gpus && (n->model == MODELS_MAX || !p->gpus[n->model])) ||
+            !is_of_use(d, n))
             continue;
         while (at < p->parts.n && p->parts.v[at].domain != domain)
             at++;

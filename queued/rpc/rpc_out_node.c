@@ -68,6 +68,7 @@ void rpc_out_add_node(struct rpc_out *o, const struct state *s, const struct nod
     m->has_usable = m->has_pods = m->has_known = true;
     m->usable = n->is_usable;
     m->trouble = rpc_text(trouble);
+    m->pool = n->pool == IX_NONE ? NULL : rpc_text(s->settings->pools[n->pool].name);
     m->pods = n->n_gangs + n->n_pods;
     m->known = n->is_known;
     if (n->drain) {
@@ -192,6 +193,50 @@ static void add_hierarchy(struct rpc_out *o, const struct state *s, const struct
     vec_fini(&todo);
 }
 
+struct pool_counts {
+    struct totals totals;
+    struct free_histogram *by_model[MODELS_MAX];
+};
+
+static void count_pools(const struct state *s, struct pool_counts *ret)
+{
+    for (size_t i = 0; i < s->cluster.nodes.n; i++) {
+        const struct node *n = s->cluster.nodes.v[i];
+
+        if (!n || !n->is_counted || n->pool == IX_NONE || n->model >= s->settings->n_models)
+            continue;
+        ret[n->pool].totals.gpus[n->model] += (uint64_t)n->total.amount[RES_GPUS];
+        histogram_count(&ret[n->pool].by_model[n->model], n->counted_free, 1);
+    }
+}
+
+/* Pools as one more hierarchy with one level. */
+static void add_pools(struct rpc_out *o, const struct state *s)
+{
+    struct pool_counts *counts = xcalloc(s->settings->n_pools + 1, sizeof(*counts));
+
+    count_pools(s, counts);
+    for (uint32_t i = 0; i < s->settings->n_pools; i++) {
+        const struct pool_setting *p = &s->settings->pools[i];
+        Queued__V1__Domain *m = arena_alloc(&o->arena, sizeof(*m));
+
+        queued__v1__domain__init(m);
+        m->hierarchy = rpc_text("pool");
+        m->level = rpc_text("pool");
+        m->path = rpc_text(p->name);
+        m->has_depth = true;
+        m->n_models = free_of(&o->arena, s, &counts[i].totals, counts[i].by_model, &m->models);
+        m->exclusive = arena_alloc(&o->arena, POOL_TENANTS_MAX * sizeof(*m->exclusive));
+        for (; m->n_exclusive < p->n_exclusive; m->n_exclusive++)
+            m->exclusive[m->n_exclusive] =
+                rpc_text(s->settings->tenants[p->exclusive[m->n_exclusive]].path);
+        rpc_message_add(o, &m->base);
+        for (uint32_t k = 0; k < MODELS_MAX; k++)
+            free(counts[i].by_model[k]);
+    }
+    free(counts);
+}
+
 void rpc_out_topology(struct rpc_out *o, const struct rpc_head *h, const struct state *s)
 {
     Queued__V1__TopologyReply m = QUEUED__V1__TOPOLOGY_REPLY__INIT;
@@ -202,6 +247,7 @@ void rpc_out_topology(struct rpc_out *o, const struct rpc_head *h, const struct 
     m.n_cluster = free_of(&o->arena, s, &t[0], s->cluster.topology.all, &m.cluster);
     for (uint32_t i = 0; i < s->settings->n_hierarchies; i++)
         add_hierarchy(o, s, t, i);
+    add_pools(o, s);
     m.n_domains = o->items.n;
     m.domains = (Queued__V1__Domain **)o->items.v;
     rpc_message_close(o, RPC_TOPOLOGY, &m.base);

@@ -20,6 +20,7 @@ struct constraint {
     uint32_t n_users;
     struct arena arena; /* of what wish points to */
     struct spec_role wish;
+    uint64_t closed;              /* pools */
     VEC(uint64_t) known, allowed; /* answers by node_ix, as bits */
     UT_hash_handle hh;
 };
@@ -59,12 +60,15 @@ void constraint_describe(struct str *b, const struct spec_role *role)
         str_addf(b, "\x1eu%s", role->cuda_min);
 }
 
-struct constraint *constraint_intern(struct constraint **table, const struct spec_role *role)
+struct constraint *constraint_intern(struct constraint **table, const struct spec_role *role,
+                                     uint64_t closed)
 {
     struct constraint *k = NULL;
     struct str text = {0};
 
     constraint_describe(&text, role);
+    if (closed)
+        str_addf(&text, "\x1eP%llx", (unsigned long long)closed);
     HASH_FIND_STR(*table, str_text(&text), k);
     if (k) {
         str_fini(&text);
@@ -74,6 +78,7 @@ struct constraint *constraint_intern(struct constraint **table, const struct spe
     k = xcalloc(1, sizeof(*k));
     k->text = str_take(&text);
     k->n_users = 1;
+    k->closed = closed;
     spec_copy_placement(&k->arena, &k->wish, role);
     HASH_ADD_KEYPTR(hh, *table, k->text, strlen(k->text), k);
     return k;
@@ -107,6 +112,25 @@ const char *node_marks_label(const struct node_marks *node, const char *key)
         if (strcmp(node->labels[i].key, key) == 0)
             return node->labels[i].value;
     return NULL;
+}
+
+uint32_t node_marks_pool(const struct node_marks *node, const struct settings *s)
+{
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        const struct pool_setting *p = &s->pools[i];
+        uint32_t n = 0;
+
+        while (n < p->n_labels) {
+            const char *value = node_marks_label(node, p->labels[n].key);
+
+            if (!value || strcmp(value, p->labels[n].value) != 0)
+                break;
+            n++;
+        }
+        if (n == p->n_labels)
+            return i;
+    }
+    return IX_NONE;
 }
 
 /* The number at *p, which moves behind it and behind what follows it up to the next one. */
@@ -291,7 +315,9 @@ enum refusal constraint_refusal(const struct constraint *k, const struct node_ma
         return REFUSED_DRIVER;
     if (w->cuda_min && !has_version(node, w->cuda_min, cuda))
         return REFUSED_CUDA;
-    return has_bad_taint(w, node, ret_key ? ret_key : &unused) ? REFUSED_TAINT : REFUSAL_OF_NONE;
+    if (has_bad_taint(w, node, ret_key ? ret_key : &unused))
+        return REFUSED_TAINT;
+    return node->pool != IX_NONE && (k->closed >> node->pool & 1) ? REFUSED_POOL : REFUSAL_OF_NONE;
 }
 
 bool constraint_allows(struct constraint *k, uint32_t node_ix, const struct node_marks *node)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "spec/settings.h"
 #include "spec/spec.h"
 #include "util/str.h"
 
@@ -32,6 +33,7 @@ struct node_marks {
     uint32_t n_labels;
     const struct node_taint *taints;
     uint32_t n_taints;
+    uint32_t pool; /* IX_NONE: in none */
 };
 
 /* Why a node does not take pods of a role; the first that holds. */
@@ -47,13 +49,16 @@ enum refusal {
     REFUSED_DRIVER,   /* an older driver, or not known */
     REFUSED_CUDA,     /* the same of CUDA */
     REFUSED_TAINT,    /* a taint that is not tolerated */
+    REFUSED_POOL,     /* its pool is exclusive to other tenants */
     REFUSALS,
 };
 
 struct constraint;
 
-/* The constraint of a role, with one user more. table: all of them; NULL: empty. */
-struct constraint *constraint_intern(struct constraint **table, const struct spec_role *role);
+/* The constraint of a role, with one user more. closed: pools that its tenant may not use. table:
+ * all of them; NULL: empty. */
+struct constraint *constraint_intern(struct constraint **table, const struct spec_role *role,
+                                     uint64_t closed);
 void constraint_release(struct constraint **table, struct constraint *k);
 void constraint_table_fini(struct constraint **table);
 /* All that a constraint is made of, as text: equal text is equal meaning. */
@@ -67,6 +72,8 @@ bool constraint_allows(struct constraint *k, uint32_t node_ix, const struct node
 /* What is written on this node has changed, or the node is another. */
 void constraint_forget(struct constraint *const *table, uint32_t node_ix);
 
+/* The first pool that the labels match; IX_NONE. */
+uint32_t node_marks_pool(const struct node_marks *node, const struct settings *s);
 const char *node_marks_label(const struct node_marks *node, const char *key); /* NULL: absent */
 /* Versions by number, piece by piece: 550.54 < 550.54.14 < 570. -1, 0, 1. */
 int version_compare(const char *a, const char *b);

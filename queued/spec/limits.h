@@ -50,6 +50,9 @@ enum {
     LEVELS_MAX = 8, /* over all hierarchies, `host` not counted */
     LEVEL_LABELS_MAX = 4,
     MODELS_MAX = 32,
+    POOLS_MAX = 64, /* a set of them is a word */
+    POOL_LABELS_MAX = 8,
+    POOL_TENANTS_MAX = 64,
     CLASSES_MAX = 32,
     ALIASES_MAX = 8,      /* of extended resources */
     RESOURCES_MAX = 32,   /* dimensions of a resource vector */

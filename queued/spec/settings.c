@@ -150,6 +150,24 @@ usec_t settings_max_runtime(const struct settings *s, uint32_t tenant)
     return DAY_US;
 }
 
+static bool may_use(const struct settings *s, const struct pool_setting *p, uint32_t tenant)
+{
+    for (; p->n_exclusive && tenant != IX_NONE; tenant = s->tenants[tenant].parent)
+        for (uint32_t i = 0; i < p->n_exclusive; i++)
+            if (p->exclusive[i] == tenant)
+                return true;
+    return p->n_exclusive == 0;
+}
+
+uint64_t settings_closed_pools(const struct settings *s, uint32_t tenant)
+{
+    uint64_t closed = 0;
+
+    for (uint32_t i = 0; i < s->n_pools; i++)
+        closed |= (uint64_t)!may_use(s, &s->pools[i], tenant) << i;
+    return closed;
+}
+
 bool settings_level(const struct settings *s, const char *name, uint32_t *ret_hierarchy,
                     uint32_t *ret_level)
 {

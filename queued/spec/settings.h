@@ -65,6 +65,18 @@ struct tenant_setting {
     uint32_t max_pending;                   /* waiting jobs of a user; 0: 10,000 */
 };
 
+/* Nodes that have all the labels, unless an earlier pool has them. */
+struct pool_setting {
+    char name[LABEL_MAX + 1];
+    uint32_t n_labels;
+    struct pool_label {
+        char key[LABEL_KEY_MAX + 1];
+        char value[LABEL_MAX + 1];
+    } labels[POOL_LABELS_MAX];
+    uint32_t n_exclusive; /* 0: for everybody */
+    uint32_t exclusive[POOL_TENANTS_MAX];
+};
+
 struct settings {
     uint32_t n_hierarchies;
     struct hierarchy_setting hierarchies[HIERARCHIES_MAX];
@@ -76,7 +88,9 @@ struct settings {
     struct class_setting classes[CLASSES_MAX];
     uint32_t n_tenants;
     struct tenant_setting *tenants;
-    usec_t node_lost_us;   /* nodeLostTimeout, default 5 min */
+    uint32_t n_pools;
+    struct pool_setting *pools; /* in order of match */
+    usec_t node_lost_us;        /* nodeLostTimeout, default 5 min */
     usec_t min_runtime_us; /* preemption.minRuntime, default 10 min: younger gangs are no victims */
     usec_t grace_cap_us; /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
     usec_t half_life_us; /* fairShare.halfLife, default 24 h; 0: the past does not count */
@@ -102,6 +116,8 @@ const char *settings_namespace(const struct settings *s, uint32_t tenant);
 bool settings_has_namespace(const struct settings *s, uint32_t tenant, const char *ns);
 /* The default of maxRuntime that applies to a tenant. */
 usec_t settings_max_runtime(const struct settings *s, uint32_t tenant);
+/* The pools whose nodes take no gang of this tenant (IX_NONE: one that is unknown), as bits. */
+uint64_t settings_closed_pools(const struct settings *s, uint32_t tenant);
 /* Find a level by its name: hierarchy and position (0 the widest; n_levels for "host", which is
  * looked for in hierarchy 0). false: no such level. */
 bool settings_level(const struct settings *s, const char *name, uint32_t *ret_hierarchy,

@@ -146,58 +146,85 @@ static bool say_topology(const struct state *s, const struct demand *d, const st
     return true;
 }
 
-/* What the cluster as it is now lacks for one role; false: the role fits. */
-static bool say_shortage(const struct state *s, const struct demand *d, uint32_t role,
-                         struct explain *x)
+/* Who else's the GPUs are that are free. */
+static void add_closed_pool(const struct state *s, const struct demand_role *r,
+                            const struct census *k, struct explain *x)
 {
-    const struct demand_role *r = &d->roles[role];
+    const struct pool_setting *p = &s->settings->pools[k->closed_pool];
+    struct str b = {0};
+
+    str_addf(&b, "%s; %llu %s are free in pool %s, exclusive to", x->text,
+             (unsigned long long)k->closed_gpus, hardware_words(s, r), p->name);
+    for (uint32_t i = 0; i < p->n_exclusive; i++)
+        str_addf(&b, "%s %s", i ? "," : "", s->settings->tenants[p->exclusive[i]].path);
+    (void)snprintf(x->text, sizeof(x->text), "%s", str_text(&b));
+    str_fini(&b);
+    number(x, "closed_gpus", k->closed_gpus);
+}
+
+/* What the cluster as it is now lacks for one role, of which k is; false: the role fits. */
+static bool say_lack(const struct state *s, const struct demand *d, const struct demand_role *r,
+                     struct census *k, struct explain *x)
+{
     uint64_t need = r->each.amount[RES_GPUS] ? need_together(d, r) : 0;
     struct resources asks;
-    struct census k;
     const char *code;
     char text[REASON_TEXT_MAX + 1];
 
     hardware_asks(r, &asks);
-    census_take(&s->cluster, r, &asks, &k);
-    code = hardware_never(s, r, &k, text, sizeof(text));
+    census_take(&s->cluster, r, &asks, k);
+    code = hardware_never(s, r, k, text, sizeof(text));
     if (code) {
         say(x, code, "%s", text);
         next_step(x, "the job waits until such nodes appear; cancel it if they never will");
-        number(x, "nodes", k.nodes);
-        number(x, "allowed_nodes", k.allowed);
-        number(x, "capacity_pods", k.capacity_slots);
+        number(x, "nodes", k->nodes);
+        number(x, "allowed_nodes", k->allowed);
+        number(x, "capacity_pods", k->capacity_slots);
         return true;
     }
-    if (k.all_slots >= r->replicas && k.free_gpus >= need)
+    if (k->all_slots >= r->replicas && k->free_gpus >= need)
         return say_topology(s, d, r, &asks, x) || say_slices(s, d, r, &asks, x);
     number(x, "needed_gpus", need);
-    number(x, "free_gpus", k.free_gpus);
+    number(x, "free_gpus", k->free_gpus);
     number(x, "needed_pods", r->replicas);
-    number(x, "fitting_pods", k.all_slots);
-    if (k.healed_slots >= r->replicas && k.all_slots < r->replicas) {
-        say(x, "NodesUnhealthy", "would fit, but %u nodes are unhealthy (%.80s: %s)", k.unhealthy,
-            k.trouble_node, k.trouble ? k.trouble : "?");
+    number(x, "fitting_pods", k->all_slots);
+    if (k->healed_slots >= r->replicas && k->all_slots < r->replicas) {
+        say(x, "NodesUnhealthy", "would fit, but %u nodes are unhealthy (%.80s: %s)", k->unhealthy,
+            k->trouble_node, k->trouble ? k->trouble : "?");
         next_step(x, "'queuectl nodes' shows which; starts when they are back");
-        number(x, "unhealthy_nodes", k.unhealthy);
-        number(x, "drained_nodes", k.drained);
-    } else if (k.free_gpus < need) {
-        say_insufficient(s, r, need, &k, x);
-    } else if (need && k.gpu_slots < r->replicas) {
+        number(x, "unhealthy_nodes", k->unhealthy);
+        number(x, "drained_nodes", k->drained);
+    } else if (k->free_gpus < need) {
+        say_insufficient(s, r, need, k, x);
+    } else if (need && k->gpu_slots < r->replicas) {
         say(x, "NeedsWholeNodes", "%llu %s free, but together only for %llu of %u pods of %lld",
-            (unsigned long long)k.free_gpus, hardware_words(s, r), (unsigned long long)k.gpu_slots,
-            r->replicas, (long long)asks.amount[RES_GPUS]);
+            (unsigned long long)k->free_gpus, hardware_words(s, r),
+            (unsigned long long)k->gpu_slots, r->replicas, (long long)asks.amount[RES_GPUS]);
         next_step(x, "pods with fewer GPUs each would fit now");
     } else {
-        int dim = k.lacking >= 0 ? k.lacking : RES_CPU;
+        int dim = k->lacking >= 0 ? k->lacking : RES_CPU;
 
         say(x, "InsufficientOther", "%s%s does not%s: %lld asked for each pod of role %s",
             need ? "GPUs fit; " : "", s->cluster.names.name[dim], need ? "" : " fit",
             (long long)asks.amount[dim], r->name);
         next_step(x, "ask for less %s", s->cluster.names.name[dim]);
     }
-    if (k.near_node[0])
+    if (k->near_node[0])
         (void)snprintf(x->closest, sizeof(x->closest), "%.100s has %lld of %lld GPUs free",
-                       k.near_node, (long long)k.near_free, (long long)asks.amount[RES_GPUS]);
+                       k->near_node, (long long)k->near_free, (long long)asks.amount[RES_GPUS]);
+    return true;
+}
+
+static bool say_shortage(const struct state *s, const struct demand *d, uint32_t role,
+                         struct explain *x)
+{
+    const struct demand_role *r = &d->roles[role];
+    struct census k;
+
+    if (!say_lack(s, d, r, &k, x))
+        return false;
+    if (k.closed_gpus)
+        add_closed_pool(s, r, &k, x);
     return true;
 }
 

@@ -24,6 +24,8 @@ void site_settings_fini(struct settings *s)
 {
     free(s->tenants);
     s->tenants = NULL;
+    free(s->pools);
+    s->pools = NULL;
 }
 
 uint32_t site_tenant(struct settings *s, const char *path)

@@ -43,6 +43,20 @@ static int check_members(const struct job *j, struct err *err)
     return 0;
 }
 
+/* Nodes of an exclusive pool hold members of its tenants only. */
+static int check_pools(const struct state *s, const struct job *j, struct err *err)
+{
+    uint64_t closed = settings_closed_pools(s->settings, j->tenant_ix);
+
+    for (uint32_t i = 0; i < j->n_members && closed && j->tenant_ix != IX_NONE; i++) {
+        const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
+
+        if (n && n->is_known && n->pool != IX_NONE && (closed >> n->pool & 1))
+            return broken(err, "a member in a pool of others", j->name);
+    }
+    return 0;
+}
+
 static int check_job(const struct state *s, const struct job *j, struct err *err)
 {
     bool is_active = false;
@@ -223,7 +237,7 @@ int state_check(const struct state *s, struct err *err)
             return broken(err, "another id than its job", s->by_id.v[i]->name);
         if (i && s->by_id.v[i]->id.v <= s->by_id.v[i - 1]->id.v)
             return broken(err, "jobs are out of order", s->by_id.v[i]->name);
-        if (check_job(s, s->by_id.v[i], err))
+        if (check_job(s, s->by_id.v[i], err) || check_pools(s, s->by_id.v[i], err))
             return -1;
     }
     for (size_t i = 0; i < s->cluster.topology.domains.n; i++)

@@ -58,12 +58,19 @@ void site_init(struct settings *s)
     t->max_pending = 5;
     t = add_tenant(s, "idle", IX_NONE);
     t->weight = 0;
+    s->pools = xcalloc(1, sizeof(*s->pools));
+    s->n_pools = 1;
+    s->pools[0] = (struct pool_setting){
+        .name = "betas", .n_labels = 1, .labels = {{"pool", "beta"}}, .n_exclusive = 1};
+    s->pools[0].exclusive[0] = settings_tenant(s, "beta");
 }
 
 void site_fini(struct settings *s)
 {
     free(s->tenants);
     s->tenants = NULL;
+    free(s->pools);
+    s->pools = NULL;
 }
 
 static void some_models(struct spec *s, struct spec_role *r, struct rng *g)

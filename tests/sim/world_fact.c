@@ -53,6 +53,7 @@ struct node_fact *world_node_fact(const struct world *w, uint32_t ix)
     if (n->rack[0])
         add_label(f, w->settings->hierarchies[0].levels[1].labels[0], n->rack);
     add_label(f, "kubernetes.io/hostname", n->name);
+    add_label(f, "pool", ix % 6 == 5 ? "beta" : "all");
     if (n->is_tainted)
         add_taint(f, "dedicated");
     f->is_ready = n->is_ready;

@@ -70,6 +70,8 @@ static const char full[] =
     "weights: {topology: 0.75, packing: 1}\n"
     "fairShare: {halfLife: 12h, priorityScope: cluster}\n"
     "allowSimulation: true\n"
+    "pools: [{name: big, selector: {gpu: H100, zone: a}, exclusive: [foundation/eval, vision]},\n"
+    "  {name: rest, selector: {zone: a}}]\n"
     "users: [{name: alice, tenants: [vision, foundation/pretrain], role: tenant-admin}, {name: "
     "bob, role: viewer}]\n";
 
@@ -122,6 +124,15 @@ static void all_keys_arrive(void **state)
     assert_int_equal(s->weight_packing, 1000);
     assert_int_equal(s->half_life_us, 12 * 60 * MINUTE_US);
     assert_true(s->is_priority_first);
+    assert_int_equal(s->n_pools, 2);
+    assert_string_equal(s->pools[0].name, "big");
+    assert_int_equal(s->pools[0].n_labels, 2);
+    assert_string_equal(s->pools[0].labels[1].key, "zone");
+    assert_string_equal(s->pools[0].labels[1].value, "a");
+    assert_int_equal(s->pools[0].exclusive[0], settings_tenant(s, "foundation/eval"));
+    assert_int_equal(s->pools[1].n_exclusive, 0);
+    assert_int_equal(settings_closed_pools(s, settings_tenant(s, "foundation")), 1);
+    assert_int_equal(settings_closed_pools(s, settings_tenant(s, "vision")), 0);
     assert_true(s->allow_simulation);
     u = config_user(c, "alice");
     assert_non_null(u);
@@ -207,7 +218,17 @@ static const struct {
     {"fairShare: {halfLife: 0s}\n", "must be at least 1s"},
     {"fairShare: {priorityScope: all}\n",
      ":1:28: fairShare.priorityScope: \"all\" is not known here; use tenant or cluster"},
-    {"pools: []\n", "pools: is not acted on"},
+    {"pools: [{name: p}]\n", "pools[0]: \"selector\" is missing"},
+    {"pools: [{selector: {a: b}}]\n", "pools[0]: \"name\" is missing"},
+    {"pools: [{name: p, selector: {}}]\n", "pools[0].selector: expected at least one label"},
+    {"pools: [{name: p, selector: {/b: c}}]\n", "is not a label key"},
+    {"pools: [{name: p, selector: {a: \"b c\"}}]\n", "pools[0].selector.a: \"b c\" is not a label"},
+    {"pools:\n- {name: p, selector: {a: b}}\n- {name: p, selector: {a: c}}\n",
+     ":3:10: pools[1].name: there is a pool \"p\" already"},
+    {"pools:\n- {name: p, selector: {a: b}, exclusive: [vision]}\n",
+     ":2:43: pools[0].exclusive[0]: there is no tenant \"vision\"; add it"},
+    {"tenants: [{name: v}]\npools: [{name: p, selector: {a: b}, exclusive: [v, v]}]\n",
+     "pools[0].exclusive[1]: \"v\" is listed twice"},
     {"kubernetes: {namespaces: [a]}\n", "kubernetes.namespaces: is not acted on"},
     {"kubernetes: {bindMode: fast}\n",
      ":1:24: kubernetes.bindMode: \"fast\" is not known here; use bind or direct"},

@@ -25,9 +25,9 @@ static char *text(const char *s)
 static enum refusal judge(const struct spec_role *role, const char *name,
                           const struct node_label *labels, uint32_t n)
 {
-    struct node_marks marks = {.name = name, .labels = labels, .n_labels = n};
+    struct node_marks marks = {.name = name, .labels = labels, .n_labels = n, .pool = IX_NONE};
     struct constraint *table = NULL;
-    struct constraint *k = constraint_intern(&table, role);
+    struct constraint *k = constraint_intern(&table, role, 0);
     enum refusal why = constraint_refusal(k, &marks, NULL);
 
     constraint_release(&table, k);
@@ -158,15 +158,18 @@ static void equal_wishes_share_a_constraint_and_others_do_not(void **state)
         {.driver_min = "550"},
         {.cuda_min = "550"},
     };
-    struct constraint *table = NULL, *k[ARRAY_LEN(roles)];
+    struct constraint *table = NULL, *k[ARRAY_LEN(roles)], *closed;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(roles); i++) {
-        k[i] = constraint_intern(&table, &roles[i]);
-        assert_ptr_equal(constraint_intern(&table, &roles[i]), k[i]);
+        k[i] = constraint_intern(&table, &roles[i], 0);
+        assert_ptr_equal(constraint_intern(&table, &roles[i], 0), k[i]);
         for (size_t j = 0; j < i; j++)
             assert_ptr_not_equal(k[i], k[j]);
     }
+    closed = constraint_intern(&table, &roles[0], 1); /* a tenant that may not use pool 0 */
+    assert_ptr_not_equal(closed, k[0]);
+    assert_ptr_equal(constraint_intern(&table, &roles[0], 1), closed);
     constraint_table_fini(&table);
     assert_null(table);
 }

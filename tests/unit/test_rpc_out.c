@@ -243,6 +243,41 @@ static void the_topology_is_depth_first_with_free_slots(void **state)
     queued__v1__topology_reply__free_unpacked(r, NULL);
 }
 
+static void pools_are_one_more_hierarchy_and_nodes_name_theirs(void **state)
+{
+    struct pool_setting pools[2] = {{.name = "own", .n_exclusive = 1}, {.name = "empty"}};
+    struct rig *g = *state;
+    struct rpc_head h = head();
+    Queued__V1__TopologyReply *r;
+    Queued__V1__NodesReply *nodes;
+
+    g->f.settings.n_pools = 2;
+    g->f.settings.pools = pools;
+    cluster_find(&g->f.state->cluster, "n1")->pool = 0;
+    rpc_out_begin(&g->out);
+    rpc_out_topology(&g->out, &h, g->f.state);
+    r = unpack(g, &queued__v1__topology_reply__descriptor);
+    assert_int_equal(r->n_domains, 3 + 2);
+    assert_string_equal(r->domains[3]->level, "pool");
+    assert_string_equal(r->domains[3]->path, "own");
+    assert_string_equal(r->domains[3]->exclusive[0], g->f.settings.tenants[0].path);
+    assert_int_equal(r->domains[3]->models[0]->gpus, 8);
+    assert_int_equal(r->domains[3]->models[0]->slots_8, 1);
+    assert_string_equal(r->domains[4]->path, "empty");
+    assert_int_equal(r->domains[4]->n_models + r->domains[4]->n_exclusive, 0);
+    queued__v1__topology_reply__free_unpacked(r, NULL);
+    rpc_out_begin(&g->out);
+    rpc_out_add_node(&g->out, g->f.state, cluster_find(&g->f.state->cluster, "n1"), NULL, 0);
+    rpc_out_add_node(&g->out, g->f.state, cluster_find(&g->f.state->cluster, "n2"), NULL, 0);
+    rpc_out_nodes(&g->out, &h, false);
+    nodes = unpack(g, &queued__v1__nodes_reply__descriptor);
+    assert_string_equal(nodes->nodes[0]->pool, "own");
+    assert_null(nodes->nodes[1]->pool);
+    queued__v1__nodes_reply__free_unpacked(nodes, NULL);
+    g->f.settings.n_pools = 0;
+    g->f.settings.pools = NULL;
+}
+
 static void tenants_show_what_their_subtree_uses(void **state)
 {
     struct rig *g = *state;
@@ -299,6 +334,7 @@ int main(void)
         TEST(a_waiting_job_shows_when_it_will_start_or_why_that_is_unknown),
         TEST(nodes_show_amounts_domains_and_jobs),
         TEST(the_topology_is_depth_first_with_free_slots),
+        TEST(pools_are_one_more_hierarchy_and_nodes_name_theirs),
         TEST(tenants_show_what_their_subtree_uses),
         TEST(an_error_is_readable_as_the_reply_of_any_method),
     };
