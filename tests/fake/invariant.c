@@ -207,25 +207,28 @@ static int check_dependents(const struct state *s, struct err *err)
 static int check_domain(const struct state *s, const struct domain *d, struct err *err)
 {
     const struct cluster *c = &s->cluster;
+    uint32_t n_models = s->settings->n_models;
+    struct free_histogram *all = xcalloc(n_models + 1, sizeof(*all));
+    int rc = 0;
 
-    for (uint32_t m = 0; m < MODELS_MAX; m++) {
-        struct free_histogram h = {0};
+    for (size_t i = 0; i < c->by_name.n; i++) {
+        const struct node *n = c->nodes.v[c->by_name.v[i]];
+        struct free_histogram *h;
 
-        for (size_t i = 0; i < c->by_name.n; i++) {
-            const struct node *n = c->nodes.v[c->by_name.v[i]];
-
-            if (!n->is_counted || n->model != m ||
-                topology_domain_at(&c->topology, n, d->hierarchy, d->level) != d->ix)
-                continue;
-            h.nodes++;
-            h.free_gpus += (uint64_t)n->counted_free;
-            h.count[n->counted_free]++;
-            h.most = n->counted_free > h.most ? (uint32_t)n->counted_free : h.most;
-        }
-        if (d->by_model[m] ? memcmp(&h, d->by_model[m], sizeof(h)) != 0 : h.nodes != 0)
-            return broken(err, "a histogram differs from the recount", d->path);
+        if (!n->is_counted ||
+            topology_domain_at(&c->topology, n, d->hierarchy, d->level) != d->ix)
+            continue;
+        h = &all[n->model];
+        h->nodes++;
+        h->free_gpus += (uint64_t)n->counted_free;
+        h->count[n->counted_free]++;
+        h->most = n->counted_free > h->most ? (uint32_t)n->counted_free : h->most;
     }
-    return 0;
+    for (uint32_t m = 0; m < n_models && rc == 0; m++)
+        if (d->by_model[m] ? memcmp(&all[m], d->by_model[m], sizeof(*all)) != 0 : all[m].nodes != 0)
+            rc = broken(err, "a histogram differs from the recount", d->path);
+    free(all);
+    return rc;
 }
 
 int state_check(const struct state *s, struct err *err)

@@ -9,9 +9,12 @@ that this version takes must be taken N times.
 """
 
 import argparse
+import concurrent.futures
 import os
 import subprocess
 import sys
+
+PIECE = 250  # seeds of one pair of processes: what fails is told before all have run
 
 
 def seeds_of(path):
@@ -46,7 +49,7 @@ def compare(lines):
     bad |= {f"{a} and then {b}: not the same bytes and decisions"
             for a, b in zip(plain, other) if a != b and a not in bad and b not in bad}
     for line in sorted(bad):
-        print(line)
+        print(line, flush=True)
     if len(plain) != len(other):
         print(f"one process ran {len(plain)} seeds, the other {len(other)}")
     return len(bad)
@@ -90,19 +93,21 @@ def main():
     p.add_argument("--first", type=int, default=1)
     p.add_argument("--seeds", type=int, default=60)
     p.add_argument("--turns", type=int, default=300)
+    p.add_argument("--pairs", type=int, default=1, help="pairs of processes at a time")
     p.add_argument("--least", type=int, default=0, help="fail when a row or fault is rarer")
     p.add_argument("--replay", help="file of seeds that failed once: seed and turns a line")
     options = p.parse_args()
     counts = {"rows": {}, "totals": {}}
-    runs = [(options.first, options.seeds)]
+    end = options.first + options.seeds
+    runs = [(at, min(PIECE, end - at)) for at in range(options.first, end, PIECE)]
     if options.replay:
         runs = [(int(s), 1) for s in seeds_of(options.replay)] + runs
     failed, all_well = 0, True
-    for first, count in runs:
-        lines, well = run_twice(options, first, count)
-        failed += compare(lines)
-        all_well &= well and len(lines[0]) == len(lines[1])
-        add_counts(counts, lines[0])
+    with concurrent.futures.ThreadPoolExecutor(options.pairs) as pool:
+        for lines, well in pool.map(lambda run: run_twice(options, *run), runs):
+            failed += compare(lines)
+            all_well &= well and len(lines[0]) == len(lines[1])
+            add_counts(counts, lines[0])
     seeds = sum(count for _, count in runs)
     rare = print_table(counts, options.least) if options.least else 0
     print(f"simulation: {seeds} seeds of {options.turns} turns, each in two processes: "
