@@ -83,17 +83,37 @@ static bool advance(struct choices *c, const struct demand *d)
     return false;
 }
 
+uint64_t cycle_unlent(const struct state *s, const struct cluster *on, const struct job *j,
+                      uint32_t model, uint64_t *ret_free)
+{
+    struct pool_gpus apart = {.pools = settings_closed_pools(s->settings, j->tenant_ix)};
+
+    *ret_free = on->topology.all[model] ? on->topology.all[model]->free_gpus : 0;
+    for (size_t i = 0; i < on->nodes.n && apart.pools; i++) {
+        const struct node *n = on->nodes.v[i];
+
+        if (!n || !n->is_counted || n->model != model || n->pool == IX_NONE ||
+            !(apart.pools >> n->pool & 1))
+            continue;
+        apart.free[n->pool] += (uint64_t)n->counted_free;
+        *ret_free -= (uint64_t)n->counted_free;
+    }
+    return tenant_unlent(&s->tenants, j->tenant_ix, model, &apart);
+}
+
 bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
                          const uint8_t *models)
 {
-    uint64_t gpus[MODELS_MAX];
+    uint64_t gpus[MODELS_MAX], unlent, is_free;
 
     job_gpus(j, models, gpus);
-    for (uint32_t m = 0; m < s->settings->n_models && s->tenants.has_unlent; m++)
-        if (gpus[m] && !tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]) &&
-            (!on->topology.all[m] || on->topology.all[m]->free_gpus <
-                                         gpus[m] + tenant_unlent(&s->tenants, j->tenant_ix, m)))
+    for (uint32_t m = 0; m < s->settings->n_models && s->tenants.has_unlent; m++) {
+        if (!gpus[m] || tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))
+            continue;
+        unlent = cycle_unlent(s, on, j, m, &is_free);
+        if (is_free < gpus[m] + unlent)
             return false;
+    }
     return true;
 }
 

@@ -26,6 +26,10 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
  * asks for another). */
 bool cycle_next(struct state *s, usec_t now, struct event *ev);
 
+/* GPUs of a model that others do not lend to the tenant of j and have to find where it may go, too;
+ * what is free there. */
+uint64_t cycle_unlent(const struct state *s, const struct cluster *on, const struct job *j,
+                      uint32_t model, uint64_t *ret_free);
 /* Does a gang that goes beyond its tenant's quota leave free there what others do not lend? */
 bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
                          const uint8_t *models);

@@ -217,24 +217,47 @@ bool tenant_splits_users(const struct tenants *t, uint32_t ix)
     return false;
 }
 
-uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model)
+/* How much of what a tenant keeps is apart for it. */
+static uint64_t draw(const struct tenants *t, uint32_t ix, uint64_t kept, struct pool_gpus *apart)
 {
-    uint64_t below[TENANTS_MAX + 1]; /* what is kept below a tenant; last: in all */
+    uint64_t left = kept, may = 0;
+
+    if (kept && apart->pools)
+        may = apart->pools & ~settings_closed_pools(t->settings, ix);
+    for (uint32_t p = 0; p < POOLS_MAX && may >> p; p++) {
+        uint64_t n = left < apart->free[p] ? left : apart->free[p];
+
+        if (!(may >> p & 1))
+            continue;
+        apart->free[p] -= n;
+        left -= n;
+    }
+    return kept - left;
+}
+
+uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model,
+                       struct pool_gpus *apart)
+{
+    struct {
+        uint64_t kept, drawn; /* at a tenant and below; last: in all */
+    } at[TENANTS_MAX + 1];
     uint32_t n = t->settings->n_tenants;
 
-    memset(below, 0, (n + 1) * sizeof(*below));
+    memset(at, 0, (n + 1) * sizeof(at[0]));
     for (uint32_t i = n; i-- > 0;) { /* children come after their parents */
         uint64_t unlent = (uint64_t)t->settings->tenants[i].unlent.gpus[model];
-        uint64_t kept = unlent > t->v[i].used[model] ? unlent - t->v[i].used[model] : 0;
-        uint32_t parent = parent_of(t, i);
+        uint64_t gone = t->v[i].used[model] + at[i].drawn, drawn;
+        uint32_t parent = parent_of(t, i), up = parent == IX_NONE ? n : parent;
 
         if (i == ix)
             ix = parent; /* its own, or an ancestor's: not kept from it */
-        else if (kept > below[i])
-            below[i] = kept;
-        below[parent == IX_NONE ? n : parent] += below[i];
+        else if (unlent > gone && unlent - gone > at[i].kept)
+            at[i].kept = unlent - gone;
+        drawn = draw(t, i, at[i].kept, apart);
+        at[up].kept += at[i].kept - drawn;
+        at[up].drawn += at[i].drawn + drawn;
     }
-    return below[n];
+    return at[n].kept;
 }
 
 uint32_t tenant_stopped(const struct tenants *t, uint32_t ix)

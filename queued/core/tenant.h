@@ -68,8 +68,15 @@ void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t mode
 const struct account *tenant_account(const struct tenants *t, struct account_key who); /* NULL */
 /* Are gangs of different users in this tenant judged differently? */
 bool tenant_splits_users(const struct tenants *t, uint32_t ix);
-/* GPUs that other tenants keep idle, since they do not lend them. */
-uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model);
+/* GPUs of a model that are free in pools that one tenant may not use. */
+struct pool_gpus {
+    uint64_t pools; /* as bits */
+    uint64_t free[POOLS_MAX];
+};
+/* GPUs that other tenants keep idle for themselves, since they do not lend them, beyond what is
+ * apart for them: taken from apart. */
+uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model,
+                       struct pool_gpus *apart);
 /* The tenant on the path that is stopped; IX_NONE. */
 uint32_t tenant_stopped(const struct tenants *t, uint32_t ix);
 /* Does a charge stay inside the quota that judges the tenant? Without a quota nothing does. */

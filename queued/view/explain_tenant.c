@@ -3,6 +3,8 @@
  */
 #include "view/explain_say.h"
 
+#include "core/cycle.h"
+
 bool explain_stopped(const struct state *s, const struct job *j, struct explain *x)
 {
     uint32_t at = tenant_stopped(&s->tenants, j->tenant_ix);
@@ -128,8 +130,7 @@ bool explain_unlent(const struct state *s, const struct job *j, struct explain *
         uint32_t m = at % n;
 
         need = need_together(j->demand, role);
-        unlent = tenant_unlent(&s->tenants, j->tenant_ix, m);
-        free = s->cluster.topology.all[m] ? s->cluster.topology.all[m]->free_gpus : 0;
+        unlent = cycle_unlent(s, &s->cluster, j, m, &free);
         if (need && (!role->n_models || memchr(role->models, (int)m, role->n_models)) &&
             free >= need && free < need + unlent &&
             !tenant_in_quota(&s->tenants, j->tenant_ix, m, need))

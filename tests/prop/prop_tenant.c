@@ -149,7 +149,7 @@ static bool is_kept_right(const struct tenants *t, uint32_t taker)
         for (uint32_t i = 0; i < s->n_tenants; i++)
             if (s->tenants[i].parent == IX_NONE)
                 sum += kept_from(t, i, taker, m);
-        if (tenant_unlent(t, taker, m) != sum)
+        if (tenant_unlent(t, taker, m, &(struct pool_gpus){0}) != sum)
             return false;
     }
     return true;

@@ -163,6 +163,29 @@ static void reclaim_takes_no_victim_whose_nodes_the_taker_may_not_use(void **sta
     assert_string_equal(pool_of(c, taker, 0), "");
 }
 
+/* t keeps 16 GPUs idle and may not use the pool of a: what is free there is not what it is left. */
+static void what_is_not_lent_is_left_where_its_owner_may_go(void **state)
+{
+    struct core *c = *state;
+    struct job *j;
+    struct explain x;
+
+    c->settings.tenants[0].quota.gpus[SITE_H100] = 16;
+    c->settings.tenants[0].unlent.gpus[SITE_H100] = 16;
+    c->settings.tenants[settings_tenant(&c->settings, "b")].quota.gpus[SITE_H100] = 0;
+    restart(c);
+    j = two_submit(c, "b", "beyond", NORMAL, 1);
+    assert_int_equal(core_cycle(c), 0);
+    x = why(c, j);
+    assert_string_equal(x.code, "TenantShare");
+    assert_non_null(strstr(x.text, "16 are free, of which 16 are kept"));
+    c->settings.pools[0].exclusive[0] = 0; /* now the pool is t's: it finds its own there */
+    restart(c);
+    j = two_submit(c, "b", "beyond", NORMAL, 2);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+}
+
 static void a_job_that_changes_its_tenant_may_use_that_ones_pool(void **state)
 {
     struct core *c = *state;
@@ -190,6 +213,7 @@ int main(void)
         POOL_TEST(a_pool_without_tenants_is_for_everybody),
         POOL_TEST(a_node_that_leaves_its_pool_wakes_who_waits),
         POOL_TEST(reclaim_takes_no_victim_whose_nodes_the_taker_may_not_use),
+        POOL_TEST(what_is_not_lent_is_left_where_its_owner_may_go),
         POOL_TEST(a_job_that_changes_its_tenant_may_use_that_ones_pool),
     };
 
