@@ -170,6 +170,7 @@ struct queued_role {
     int64_t gpu_memory_min; /* bytes */
     const char *driver_min; /* versions */
     const char *cuda_min;
+    bool has_mixed_drivers; /* driver.sameAcrossGang: false */
 };
 
 /* 0 and NULL: not given, but for max_restarts. */

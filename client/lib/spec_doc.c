@@ -160,6 +160,8 @@ static struct document *placement(struct arena *a, const Queued__V1__Role *r)
     put_texts(a, d, "excludeNodes", r->excluded_nodes, r->n_excluded_nodes);
     document_put_text(a, driver, "min", r->driver_min);
     document_put_text(a, driver, "cuda", r->cuda_min);
+    if (r->mixed_drivers)
+        document_put_bool(a, driver, "sameAcrossGang", false);
     put_nonempty(a, d, "driver", driver);
     return d;
 }

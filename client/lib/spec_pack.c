@@ -107,6 +107,7 @@ static void pack_affinity(Queued__V1__Role *m, const struct queued_role *r, stru
     m->gpu_memory_min = (uint64_t)r->gpu_memory_min;
     m->driver_min = text(r->driver_min);
     m->cuda_min = text(r->cuda_min);
+    m->has_mixed_drivers = m->mixed_drivers = r->has_mixed_drivers;
 }
 
 static void pack_resources(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)

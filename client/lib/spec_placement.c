@@ -250,10 +250,21 @@ static int read_version(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int read_same_driver(const struct yaml_at *at, void *out, struct err *err)
+{
+    bool same;
+
+    if (yaml_bool(at, &same, err))
+        return -1;
+    *(bool *)out = !same;
+    return 0;
+}
+
 static const struct yaml_field driver_fields[] = {
     {"min", read_version, offsetof(struct role_draft, role.driver_min), false, NULL},
     {"cuda", read_version, offsetof(struct role_draft, role.cuda_min), false, NULL},
-    {"sameAcrossGang", NULL, 0, false, SPEC_LATER},
+    {"sameAcrossGang", read_same_driver, offsetof(struct role_draft, role.has_mixed_drivers), false,
+     NULL},
 };
 
 static int read_driver(const struct yaml_at *at, void *draft, struct err *err)

@@ -60,6 +60,9 @@ void cluster_fini(struct cluster *c)
     vec_fini(&c->free_slots);
     vec_fini(&c->by_name);
     vec_fini(&c->free_by_name);
+    for (size_t i = 0; i < c->drivers.n; i++)
+        free(c->drivers.v[i].version);
+    vec_fini(&c->drivers);
     constraint_table_fini(&c->constraints);
 }
 
@@ -327,6 +330,49 @@ void cluster_drain(struct cluster *c, const char *node, const char *text, usec_t
     judge(c, n);
 }
 
+/* Its version, interned. */
+static uint32_t driver_of(struct cluster *c, const struct node *n)
+{
+    struct node_marks marks = node_marks_of(n);
+    struct str version = {0};
+    uint32_t ix = 0;
+
+    node_marks_driver(&marks, &version);
+    while (ix < c->drivers.n && strcmp(c->drivers.v[ix].version, str_text(&version)) != 0)
+        ix++;
+    if (ix == c->drivers.n)
+        *vec_push(&c->drivers) = (struct driver){.version = xstrdup(str_text(&version))};
+    str_fini(&version);
+    return ix;
+}
+
+static int newer(const struct driver *a, const struct driver *b)
+{
+    int by_number = version_compare(a->version, b->version);
+
+    return by_number ? by_number : strcmp(a->version, b->version);
+}
+
+uint32_t cluster_older_driver(const struct cluster *c, uint32_t driver)
+{
+    uint32_t best = IX_NONE;
+
+    for (uint32_t i = 0; i < c->drivers.n; i++)
+        if ((driver == IX_NONE || newer(&c->drivers.v[i], &c->drivers.v[driver]) < 0) &&
+            (best == IX_NONE || newer(&c->drivers.v[i], &c->drivers.v[best]) > 0))
+            best = i;
+    return best;
+}
+
+/* In the counts of its model, or out (-1) of them. */
+static void count_model(struct cluster *c, const struct node *n, int sign)
+{
+    if (n->model >= MODELS_MAX)
+        return;
+    c->model_gpus[n->model] += sign * n->total.amount[RES_GPUS];
+    c->drivers.v[n->driver].nodes[n->model] += (uint32_t)sign;
+}
+
 struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
 {
     struct node *n = c->nodes.v ? cluster_find(c, fact->name) : NULL;
@@ -346,8 +392,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     expected_before = n->expected_gpus;
     c->fact_gen++;
     count_out(c, n);
-    if (n->model < MODELS_MAX)
-        c->model_gpus[n->model] -= n->total.amount[RES_GPUS];
+    count_model(c, n, -1);
     if (n->is_known && moved)
         topology_remove(&c->topology, n);
     node_fact_destroy(n->fact);
@@ -360,6 +405,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         n->model = n->is_shared_gpu ? MODELS_MAX : model_of(c, n);
         marks = node_marks_of(n);
         n->pool = node_marks_pool(&marks, c->settings);
+        n->driver = driver_of(c, n);
         topology_add(&c->topology, n);
     }
     set_total(c, n);
@@ -368,8 +414,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     if (reshaped || expected_before != n->expected_gpus ||
         memcmp(&before, &n->total, sizeof(before)) != 0)
         c->shape_gen++;
-    if (n->model < MODELS_MAX)
-        c->model_gpus[n->model] += n->total.amount[RES_GPUS];
+    count_model(c, n, 1);
     judge(c, n);
     return n;
 }
@@ -382,8 +427,7 @@ void cluster_node_gone(struct cluster *c, const char *name)
         return;
     c->fact_gen++;
     count_out(c, n);
-    if (n->model < MODELS_MAX)
-        c->model_gpus[n->model] -= n->total.amount[RES_GPUS];
+    count_model(c, n, -1);
     topology_remove(&c->topology, n);
     unlist_by_name(c, n);
     node_fact_destroy(n->fact);

@@ -25,6 +25,12 @@ struct counted_pod {
     UT_hash_handle hh;
 };
 
+/* Nodes with one version of the GPU driver, by their labels. */
+struct driver {
+    char *version; /* "": not known */
+    uint32_t nodes[MODELS_MAX];
+};
+
 enum { FREED_LOG = 256, FREE_NONE = 255 };
 
 struct cluster {
@@ -38,6 +44,7 @@ struct cluster {
     struct counted_pod *pods;
     struct drain *drains;
     struct topology topology;
+    VEC(struct driver) drivers;     /* as first seen; never taken out */
     int64_t model_gpus[MODELS_MAX]; /* GPUs of known nodes, free or not */
     uint64_t shape_gen; /* a node appeared, went, or changed its labels, taints or sizes */
     uint64_t freed_gen[MODELS_MAX + 1]; /* something became free on a node of this model
@@ -61,6 +68,9 @@ struct node *cluster_node(const struct cluster *c, uint32_t ix);      /* NULL: n
 struct node *cluster_find(const struct cluster *c, const char *name); /* NULL: no such */
 /* The node of this name, imaginary when unknown ("" gives IX_NONE). */
 uint32_t cluster_node_named(struct cluster *c, const char *name);
+
+/* The newest driver that is older than this one (IX_NONE: of all); IX_NONE: none is. */
+uint32_t cluster_older_driver(const struct cluster *c, uint32_t driver);
 
 /* Drain a node, or change why (text); NULL: give it back. The node need not be there. */
 void cluster_drain(struct cluster *c, const char *node, const char *text, usec_t since);

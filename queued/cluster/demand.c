@@ -106,6 +106,7 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
     if (r->gpu_models.n && d->n_models == 0) /* all left the configuration */
         d->models[d->n_models++] = MODELS_MAX;
     d->constraint = constraint_intern(&c->constraints, r, closed);
+    d->same_driver = r->gpus && !r->mixed_drivers;
 }
 
 static void fill_topology(const struct cluster *c, struct demand *d, const struct spec *spec)
@@ -166,6 +167,9 @@ static void describe_role(struct str *b, const struct spec_role *r)
         str_add(b, "\x1em");
         str_add(b, r->gpu_models.v[i]);
     }
+    str_add(b, r->mixed_drivers ? "\x1e"
+                                  "d"
+                                : "");
     constraint_describe(b, r);
 }
 
@@ -226,6 +230,8 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->max_lost = d->max_lost ? d->max_lost : UINT64_MAX;
     for (uint32_t i = 0; i < spec->n_roles; i++)
         fill_role(c, &d->roles[i], &spec->roles[i], closed);
+    for (uint32_t i = 0; i < spec->n_roles; i++)
+        d->same_driver |= d->roles[i].same_driver && d->pods > 1;
     fill_topology(c, d, spec);
     HASH_ADD_KEYPTR(hh, *table, d->key, strlen(d->key), d);
     return d;

@@ -35,6 +35,7 @@ struct node {
     struct node_fact *fact;    /* as last seen; NULL while imaginary */
     uint8_t model;             /* model index; MODELS_MAX: no GPUs or an unknown product */
     uint32_t pool;             /* of the settings; IX_NONE: in none */
+    uint32_t driver;           /* index in the cluster's drivers, while known */
     bool is_shared_gpu;        /* time slicing or MIG: never serves whole-GPU work */
     int64_t expected_gpus;     /* the gpu.count label, else the highest capacity seen */
     struct resources total;    /* what may be used: allocatable, GPUs capped by expected */

@@ -286,6 +286,30 @@ static void try_levels(struct paper *p)
         try_cluster(p);
 }
 
+static bool driver_may_hold(const struct paper *p)
+{
+    const struct demand *d = p->wish->demand;
+
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        if (d->roles[r].same_driver && p->counts[r] && p->wish->models[r] < MODELS_MAX &&
+            p->c->drivers.v[p->driver].nodes[p->wish->models[r]] == 0)
+            return false;
+    return true;
+}
+
+/* One driver for the gang: each by itself, the newest first; the best placement of all. */
+static void try_drivers(struct paper *p)
+{
+    bool any = !p->wish->demand->same_driver || p->c->drivers.n < 2;
+
+    p->driver = any ? IX_NONE : cluster_older_driver(p->c, IX_NONE);
+    if (any)
+        try_levels(p);
+    for (; p->driver != IX_NONE; p->driver = cluster_older_driver(p->c, p->driver))
+        if (driver_may_hold(p))
+            try_levels(p);
+}
+
 /* Levels and counts as the wish changes them. */
 static void read_wish(struct paper *p)
 {
@@ -353,7 +377,7 @@ bool place_gang(const struct cluster *c, const struct place_wish *wish, struct p
     read_wish(&p);
     p.members = xcalloc(p.pods, sizeof(*p.members));
     p.best_members = xcalloc(p.pods, sizeof(*p.best_members));
-    try_levels(&p);
+    try_drivers(&p);
     free(p.members);
     vec_fini(&p.hosts);
     if (!p.is_found) {

@@ -147,6 +147,8 @@ static uint64_t count_slots(struct paper *p, uint32_t role)
         h->taken = h->slots = 0;
         if (model != MODELS_MAX && n->model != model)
             continue;
+        if (p->driver != IX_NONE && r->same_driver && n->driver != p->driver)
+            continue;
         h->slots = resources_times(&p->each[role], &h->free, p->counts[role]);
         if (h->slots && !role_allows(r, n))
             h->slots = 0;

@@ -71,6 +71,19 @@ static bool is_used(const struct job *j, uint32_t node_ix)
     return false;
 }
 
+/* The driver of the gang's other hosts; IX_NONE: any will do. */
+static uint32_t driver_of(const struct state *s, const struct job *j, const struct member *m)
+{
+    for (uint32_t i = 0; i < j->n_members && j->demand->roles[m->role].same_driver; i++) {
+        const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
+
+        if (&j->members[i] != m && n && n->is_known &&
+            j->demand->roles[j->members[i].role].same_driver)
+            return n->driver;
+    }
+    return IX_NONE;
+}
+
 static bool may_take(const struct job *j, const struct member *m, const struct node *n)
 {
     const struct demand_role *role = &j->demand->roles[m->role];
@@ -89,7 +102,7 @@ uint32_t replace_host(const struct state *s, const struct job *j, const struct m
 {
     const struct demand *d = j->demand;
     const struct node *near = neighbour_of(s, j, m);
-    uint32_t home = IX_NONE, best = IX_NONE;
+    uint32_t home = IX_NONE, best = IX_NONE, driver = driver_of(s, j, m);
     uint32_t level = slice_of(d, m->role) ? d->slice_level : d->required; /* the narrower one */
     struct merit best_merit = {0};
 
@@ -107,6 +120,8 @@ uint32_t replace_host(const struct state *s, const struct job *j, const struct m
 
         if (home != IX_NONE &&
             topology_domain_at(&s->cluster.topology, n, d->hierarchy, level) != home)
+            continue;
+        if (driver != IX_NONE && n->driver != driver)
             continue;
         if (!may_take(j, m, n))
             continue;

@@ -75,6 +75,7 @@ static const struct rpc_rule role_rules[] = {
     {"gpu_memory_min", RULE_NUMBER, 0, AMOUNT_MAX, 1},
     {"driver_min", RULE_LINE, 1, VERSION_MAX, 1},
     {"cuda_min", RULE_LINE, 1, VERSION_MAX, 1},
+    {"mixed_drivers", RULE_NUMBER, 0, 1, 1},
 };
 
 static const struct rpc_rule spec_rules[] = {

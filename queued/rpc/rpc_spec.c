@@ -73,6 +73,7 @@ static void affinity_from(struct arena *a, const Queued__V1__Role *m, struct spe
     r->gpu_memory_min = (int64_t)m->gpu_memory_min;
     r->driver_min = text_from(a, m->driver_min);
     r->cuda_min = text_from(a, m->cuda_min);
+    r->mixed_drivers = m->mixed_drivers;
 }
 
 static void volumes_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
@@ -229,6 +230,7 @@ static void affinity_to(struct arena *a, const struct spec_role *r, Queued__V1__
     m->gpu_memory_min = (uint64_t)r->gpu_memory_min;
     m->driver_min = rpc_text(r->driver_min);
     m->cuda_min = rpc_text(r->cuda_min);
+    m->has_mixed_drivers = m->mixed_drivers = r->mixed_drivers;
 }
 
 static void volumes_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)

@@ -235,23 +235,37 @@ static bool has_gpu_memory(const struct spec_role *w, const struct node_marks *n
            mib << 20 >= (uint64_t)w->gpu_memory_min;
 }
 
-/* A version that feature discovery writes as one label, or in older ones as several. */
-static bool has_version(const struct node_marks *node, const char *min, const char *const labels[4])
+static const char *const driver_labels[] = {
+    "nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver.major",
+    "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev"};
+
+/* A version that feature discovery writes as one label, or in older ones as several; "": not. */
+static void add_version(const struct node_marks *node, const char *const labels[4], struct str *ret)
 {
     const char *full = node_marks_label(node, labels[0]);
-    struct str joined = {0};
-    bool is_enough;
 
+    str_add(ret, full ? full : "");
     for (int i = 1; i < 4 && !full; i++) {
         const char *piece = labels[i] ? node_marks_label(node, labels[i]) : NULL;
 
         if (piece)
-            str_addf(&joined, "%s%s", joined.len ? "." : "", piece);
+            str_addf(ret, "%s%s", ret->len ? "." : "", piece);
     }
-    if (!full)
-        full = joined.len ? str_text(&joined) : NULL;
-    is_enough = full && version_compare(full, min) >= 0;
-    str_fini(&joined);
+}
+
+void node_marks_driver(const struct node_marks *node, struct str *ret)
+{
+    add_version(node, driver_labels, ret);
+}
+
+static bool has_version(const struct node_marks *node, const char *min, const char *const labels[4])
+{
+    struct str has = {0};
+    bool is_enough;
+
+    add_version(node, labels, &has);
+    is_enough = has.len && version_compare(str_text(&has), min) >= 0;
+    str_fini(&has);
     return is_enough;
 }
 
@@ -295,9 +309,6 @@ static bool has_bad_taint(const struct spec_role *w, const struct node_marks *no
 enum refusal constraint_refusal(const struct constraint *k, const struct node_marks *node,
                                 const char **ret_key)
 {
-    static const char *const driver[] = {
-        "nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver.major",
-        "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev"};
     static const char *const cuda[] = {"nvidia.com/cuda.runtime-version.full",
                                        "nvidia.com/cuda.runtime.major",
                                        "nvidia.com/cuda.runtime.minor", NULL};
@@ -311,7 +322,7 @@ enum refusal constraint_refusal(const struct constraint *k, const struct node_ma
         return REFUSED_NAME;
     if (w->gpu_memory_min && !has_gpu_memory(w, node))
         return REFUSED_MEMORY;
-    if (w->driver_min && !has_version(node, w->driver_min, driver))
+    if (w->driver_min && !has_version(node, w->driver_min, driver_labels))
         return REFUSED_DRIVER;
     if (w->cuda_min && !has_version(node, w->cuda_min, cuda))
         return REFUSED_CUDA;

@@ -75,6 +75,8 @@ void constraint_forget(struct constraint *const *table, uint32_t node_ix);
 /* The first pool that the labels match; IX_NONE. */
 uint32_t node_marks_pool(const struct node_marks *node, const struct settings *s);
 const char *node_marks_label(const struct node_marks *node, const char *key); /* NULL: absent */
+/* Append the version of its GPU driver; nothing: not known. */
+void node_marks_driver(const struct node_marks *node, struct str *ret);
 /* Versions by number, piece by piece: 550.54 < 550.54.14 < 570. -1, 0, 1. */
 int version_compare(const char *a, const char *b);
 

@@ -276,6 +276,8 @@ static void feed_role_more(const struct feed *f, const struct spec_role *r)
         feed_text(f, r->driver_min);
         feed_text(f, r->cuda_min);
     }
+    if (r->mixed_drivers)
+        feed_text(f, "mixedDrivers");
 }
 
 static void feed_role(const struct feed *f, const struct spec_role *r)

@@ -100,6 +100,7 @@ struct spec_role {
     struct spec_strings excluded_nodes; /* names */
     int64_t gpu_memory_min;             /* bytes; 0 none */
     const char *driver_min, *cuda_min;  /* versions; NULL none */
+    bool mixed_drivers; /* its hosts need not have the driver of the gang's others */
 };
 
 /* What dependsOn may wait for. "started": it ran once; "failed": it ended, but not Succeeded. */

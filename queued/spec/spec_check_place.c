@@ -61,7 +61,7 @@ static bool is_version(const char *v)
 
 static int check_versions(const struct check *c, const struct spec_role *r)
 {
-    if ((r->gpu_memory_min || r->driver_min || r->cuda_min) && r->gpus == 0)
+    if ((r->gpu_memory_min || r->driver_min || r->cuda_min || r->mixed_drivers) && r->gpus == 0)
         return spec_bad(c, ".resources.gpus", "is 0, and GPU memory, driver or CUDA is asked for");
     if (r->gpu_memory_min < 0 || r->gpu_memory_min > INT64_C(1) << 50)
         return spec_bad(c, ".resources.gpuMemoryMin", "must be at most 1Pi");

@@ -105,6 +105,7 @@ static void make_affinity(role_record *r, const struct spec_role *role, struct a
     PACK(r, gpu_memory_min, role->gpu_memory_min);
     r->driver_min = text(role->driver_min);
     r->cuda_min = text(role->cuda_min);
+    r->has_mixed_drivers = r->mixed_drivers = role->mixed_drivers;
 }
 
 static void make_extended(role_record *r, const struct spec_role *role, struct arena *a)
@@ -254,6 +255,7 @@ static void take_affinity(struct spec_role *role, const role_record *r, struct a
     role->gpu_memory_min = r->gpu_memory_min;
     role->driver_min = copy(a, r->driver_min);
     role->cuda_min = copy(a, r->cuda_min);
+    role->mixed_drivers = r->mixed_drivers;
 }
 
 static void take_extended(struct spec_role *role, const role_record *r, struct arena *a)

@@ -263,7 +263,8 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
         *x = limit;
     if (x->code[0])
         return x;
-    if (b->is_blocked && !b->is_held_back && !order_is_awake(s, b)) {
+    if (b->is_blocked && !b->is_held_back && !order_is_awake(s, b) &&
+        !explain_driver(s, j->demand, x)) {
         say(x, "InsufficientGpus", "its roles fit one by one, not together");
         next_step(x, "starts when more nodes are free");
     }

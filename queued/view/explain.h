@@ -42,6 +42,9 @@ bool explain_limit(const struct state *s, const struct job *j, struct explain *x
 bool explain_quota(const struct state *s, const struct job *j, struct explain *x);
 bool explain_unlent(const struct state *s, const struct job *j, struct explain *x);
 
+/* explain_gang.c: what binds its hosts together. */
+bool explain_driver(const struct state *s, const struct demand *d, struct explain *x);
+
 /* explain_time.c: a gang that fits, but for the room that is kept for another. */
 bool explain_claim(const struct state *s, const struct job *j, usec_t now, struct explain *x);
 bool explain_reserved(const struct state *s, const struct job *j, usec_t now, struct explain *x);

@@ -22,11 +22,15 @@
 #include "../fake/fake_site.h"
 #include "../sim/rng.h"
 
+/* Newest first. */
+static const char *const drivers[] = {"550.54.15", "550.54.9", "535.9", NULL};
+
 enum { SEEDS = 3000, HOSTS_MAX = 16, LEVELS = 2, ROLES = 2 };
 
 struct host {
     const struct node *n;
     const char *label[LEVELS]; /* NULL: none */
+    const char *driver;        /* "": not known */
     int64_t free, total;       /* GPUs; free: of what the trial assumes */
     uint32_t slots, put[ROLES];
 };
@@ -39,6 +43,7 @@ struct look {
     struct host hosts[HOSTS_MAX];
     uint32_t n;
     bool on_empty;
+    const char *driver; /* that every host must have; NULL: any */
     uint32_t excluded[JOB_EXCLUDED_MAX];
     /* the best so far */
     bool is_found;
@@ -212,6 +217,8 @@ static bool fill_roles(struct look *k, struct host **of, uint32_t n_of, uint32_t
             for (uint32_t r = 0; r < k->d->n_roles; r++)
                 h->free -= (int64_t)h->put[r] * asks(k, r);
             h->slots = h->n->model == SITE_H100 ? (uint32_t)(h->free / asks(k, role)) : 0;
+            if (k->driver && k->d->roles[role].same_driver && strcmp(h->driver, k->driver) != 0)
+                h->slots = 0;
             if (h->slots > k->d->roles[role].replicas)
                 h->slots = k->d->roles[role].replicas;
             slots += h->slots;
@@ -367,19 +374,31 @@ static bool try_level(struct look *k, uint32_t level)
     return fits > 0;
 }
 
-static bool look(struct look *k, bool on_empty)
+static void look_at_levels(struct look *k)
 {
     struct host *all[HOSTS_MAX];
 
-    k->on_empty = on_empty;
-    k->is_found = false;
     for (uint32_t l = LEVELS + 1; l-- > (k->d->required == IX_NONE ? 0 : k->d->required);)
         if (try_level(k, l) && k->d->preferred != IX_NONE && l >= k->d->preferred)
-            return true;
+            return;
     for (uint32_t i = 0; i < k->n; i++)
         all[i] = &k->hosts[i];
     if (k->d->required == IX_NONE && fill_roles(k, all, k->n, 0))
         judge(k);
+}
+
+/* Under each driver by itself where a gang must have one, the newest first. */
+static bool look(struct look *k, bool on_empty)
+{
+    k->on_empty = on_empty;
+    k->is_found = false;
+    k->driver = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(drivers) && k->d->same_driver; i++) {
+        k->driver = drivers[i] ? drivers[i] : "";
+        look_at_levels(k);
+    }
+    if (!k->driver)
+        look_at_levels(k);
     return k->is_found;
 }
 
@@ -394,6 +413,8 @@ static void make_hosts(struct look *k)
 {
     static const char *const blocks[] = {"b0", "b1"}, *const racks[] = {"r0", "r1", "r2"};
 
+    uint32_t n_drivers = rng_below(&k->rng, ARRAY_LEN(drivers) + 1);
+
     k->n = 1 + rng_below(&k->rng, HOSTS_MAX);
     for (uint32_t i = 0; i < k->n; i++) {
         char name[8];
@@ -404,6 +425,12 @@ static void make_hosts(struct look *k)
         (void)snprintf(name, sizeof(name), "n%02u", (unsigned)(i * 5 % 17));
         f = site_node(name, some(&k->rng, blocks, 2), some(&k->rng, racks, 3),
                       rng_one_in(&k->rng, 6) ? SITE_H200 : SITE_H100, gpus);
+        k->hosts[i].driver = "";
+        if (n_drivers > 1)
+            k->hosts[i].driver = drivers[rng_below(&k->rng, n_drivers)];
+        k->hosts[i].driver = k->hosts[i].driver ? k->hosts[i].driver : "";
+        if (*k->hosts[i].driver)
+            site_node_label(f, "nvidia.com/cuda.driver-version.full", k->hosts[i].driver);
         f->is_cordoned = rng_one_in(&k->rng, 12);
         k->hosts[i].n = cluster_node_seen(&k->cluster, f);
         k->hosts[i].total = gpus;
@@ -429,6 +456,8 @@ static struct spec *make_spec(struct look *k, uint32_t n_roles)
 
     if (n_roles > 1)
         site_role(s, "second", 1 + rng_below(&k->rng, 3), gpus[rng_below(&k->rng, 7)]);
+    for (uint32_t r = 0; r < n_roles; r++)
+        s->roles[r].mixed_drivers = rng_one_in(&k->rng, 6);
     s->topology_required = levels[required];
     s->topology_preferred = preferred >= required ? levels[preferred] : NULL;
     return s;

@@ -294,11 +294,31 @@ static int check_knowledge(struct sim *s)
     return 0;
 }
 
+/* A gang that was placed in this turn has one driver. */
+static int check_drivers(struct sim *s)
+{
+    for (size_t i = 0; i < s->state->active.n; i++) {
+        const struct job *j = s->state->active.v[i];
+        uint32_t driver = IX_NONE;
+
+        for (uint32_t m = 0; m < j->n_members && j->attempt_at == s->state->now; m++) {
+            const struct node *n = cluster_node(&s->state->cluster, j->members[m].node_ix);
+
+            if (!j->demand->roles[j->members[m].role].same_driver)
+                continue;
+            if (driver != IX_NONE && n->driver != driver)
+                return broken(s, "has hosts of two drivers", j);
+            driver = n->driver;
+        }
+    }
+    return 0;
+}
+
 int check_turn(struct sim *s)
 {
     if (state_check(s->state, &s->err))
         return err_wrap(&s->err, "state_check");
-    if (check_promises_of_nodes(s) || check_times(s))
+    if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s))
         return -1;
     if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&
         check_knowledge(s))

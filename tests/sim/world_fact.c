@@ -43,6 +43,9 @@ struct node_fact *world_node_fact(const struct world *w, uint32_t ix)
         const char *product = w->settings->models[n->model].products[0];
 
         add_label(f, "nvidia.com/gpu.product", product);
+        if (w->n_nodes % 3 == 0) /* a reboot brings another driver */
+            add_label(f, "nvidia.com/cuda.driver-version.full",
+                      (ix + n->boots) % 2 ? "550.54.15" : "535.104.5");
         add_amount(&f->capacity, &f->n_capacity, "nvidia.com/gpu", n->gpus);
         /* a key that has vanished is as bad as a zero */
         if (n->gpus_now > 0 || n->boots % 2)

@@ -438,6 +438,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     role->gpu_memory_min = INT64_C(80000000000);
     role->driver_min = "550.54";
     role->cuda_min = "12.4";
+    role->mixed_drivers = true;
     again = rpc_spec_from(rpc_spec_to(&arena, s));
     spec_feed(s, feed_str, &a);
     spec_feed(again, feed_str, &b);

@@ -421,6 +421,11 @@ static void driver(struct spec *s)
     s->roles[0].driver_min = "550";
 }
 
+static void mixed_drivers(struct spec *s)
+{
+    s->roles[0].mixed_drivers = true;
+}
+
 static void cuda(struct spec *s)
 {
     s->roles[0].cuda_min = "550";
@@ -506,6 +511,7 @@ static void every_change_changes_the_digest(void **state)
         not_on_nodes,
         gpu_memory,
         driver,
+        mixed_drivers,
         cuda,
     };
     enum { N = sizeof(changes) / sizeof(changes[0]) };

@@ -118,6 +118,7 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_string_equal(w->excluded_nodes[0], "gpu-003");
     assert_string_equal(w->driver_min, "550.54");
     assert_string_equal(w->cuda_min, "12.4");
+    assert_true(w->has_mixed_drivers);
     assert_int_equal(w->n_gpu_models, 2);
     assert_string_equal(w->gpu_models[1], "H200");
     assert_true(w->cpu_milli == 96000);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_gang.c - what binds the hosts of a gang together: each role would fit by itself, the gang
+ * does not.
+ */
+#include <stdlib.h>
+
+#include "cluster/cluster.h"
+#include "core/hardware.h"
+#include "util/str.h"
+#include "view/explain_say.h"
+
+/* Pods of a role that fit now, by the driver of their hosts. */
+static void slots_by_driver(const struct state *s, const struct demand_role *r, uint64_t *slots)
+{
+    const struct cluster *c = &s->cluster;
+    struct resources asks, free_now;
+
+    hardware_asks(r, &asks);
+    for (size_t i = 0; i < c->by_name.n; i++) {
+        const struct node *n = c->nodes.v[c->by_name.v[i]];
+
+        if (!n->is_usable || !role_allows(r, n))
+            continue;
+        node_free(n, &free_now);
+        slots[n->driver] += resources_times(&asks, &free_now, JOB_PODS_MAX);
+    }
+}
+
+static bool say_drivers(const struct state *s, const struct demand_role *r, const uint64_t *slots,
+                        struct explain *x)
+{
+    const struct cluster *c = &s->cluster;
+    struct str b = {0};
+    uint64_t best = 0;
+
+    for (uint32_t d = cluster_older_driver(c, IX_NONE); d != IX_NONE;
+         d = cluster_older_driver(c, d)) {
+        const char *version = c->drivers.v[d].version;
+
+        best = slots[d] > best ? slots[d] : best;
+        if (slots[d])
+            str_addf(&b, "%s%.40s for %llu", b.len ? ", " : "", *version ? version : "unknown",
+                     (unsigned long long)slots[d]);
+    }
+    if (best < r->replicas) {
+        say(x, "InsufficientGpus",
+            "no GPU driver has room for all %u pods of role %s (%.200s), and a gang has one",
+            r->replicas, r->name, str_text(&b));
+        next_step(x, "placement.driver.sameAcrossGang: false lets the drivers of hosts differ");
+        number(x, "needed_pods", r->replicas);
+        number(x, "best_driver_pods", best);
+    }
+    str_fini(&b);
+    return best < r->replicas;
+}
+
+bool explain_driver(const struct state *s, const struct demand *d, struct explain *x)
+{
+    uint64_t *slots;
+    bool is_said = false;
+
+    if (!d->same_driver || s->cluster.drivers.n < 2)
+        return false;
+    for (uint32_t r = 0; r < d->n_roles && !is_said; r++) {
+        if (!d->roles[r].same_driver)
+            continue;
+        slots = xcalloc(s->cluster.drivers.n, sizeof(*slots));
+        slots_by_driver(s, &d->roles[r], slots);
+        is_said = say_drivers(s, &d->roles[r], slots, x);
+        free(slots);
+    }
+    return is_said;
+}
