@@ -199,6 +199,7 @@ struct queued_spec {
     const char *preemption_policy; /* Never or LowerPriority; NULL: by the class */
     uint32_t max_lost_gpu_hours;   /* 0: no bound */
     const char *on_preemption;     /* requeue or end; NULL: requeue */
+    bool is_movable;               /* defragmentation may move it */
     uint32_t slice_size;           /* topology.slice; 0: none */
     const char *slice_level;
     bool is_held; /* begins Held, until released */

@@ -173,6 +173,32 @@ static int read_preemption(const struct yaml_at *at, void *out, struct err *err)
     return yaml_walk(at, preemption_fields, ARRAY_LEN(preemption_fields), r->c, err);
 }
 
+static int read_gpu_hours(const struct yaml_at *at, void *out, struct err *err)
+{
+    uint64_t hours;
+
+    if (yaml_u64(at, 0, 1000000, &hours, err))
+        return -1;
+    *(uint64_t *)out = hours * 3600 * USEC_PER_SEC;
+    return 0;
+}
+
+static const struct yaml_field defrag_fields[] = {
+    {.key = "gpuHoursPerDay",
+     .read = read_gpu_hours,
+     .offset = offsetof(struct config, settings.defrag_gpu_us)},
+    {.key = "dryRun",
+     .read = config_read_bool,
+     .offset = offsetof(struct config, settings.is_defrag_dry)},
+};
+
+static int read_defrag(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, defrag_fields, ARRAY_LEN(defrag_fields), r->c, err);
+}
+
 /* A decimal 0..1 with at most three digits behind the point, read as per mille. */
 static int read_weight(const struct yaml_at *at, void *out, struct err *err)
 {
@@ -285,6 +311,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "classes", .read = config_read_classes},
     {.key = "nodeLostTimeout", .read = read_node_lost},
     {.key = "preemption", .read = read_preemption},
+    {.key = "defragmentation", .read = read_defrag},
     {.key = "allowSimulation", .read = read_simulation},
     {.key = "insecureLoopback", .read = read_loopback},
     {.key = "tenants", .read = keep_tenants},
@@ -379,6 +406,7 @@ static const struct config_section own_sections[] = {
     {"listen", listen_fields, ARRAY_LEN(listen_fields)},
     {"kubernetes", kubernetes_fields, ARRAY_LEN(kubernetes_fields)},
     {"preemption", preemption_fields, ARRAY_LEN(preemption_fields)},
+    {"defragmentation", defrag_fields, ARRAY_LEN(defrag_fields)},
     {"weights", weight_fields, ARRAY_LEN(weight_fields)},
     {"fairShare", fair_share_fields, ARRAY_LEN(fair_share_fields)},
     {"insecureLoopback", loopback_fields, ARRAY_LEN(loopback_fields)},

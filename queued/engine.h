@@ -17,7 +17,8 @@ struct engine {
     struct store_port store;
     struct outbox_port out;
     struct effects effects;
-    bool in_flight; /* a commit is begun and not acknowledged */
+    usec_t defrag_at; /* not before: the next look whether gangs are to be moved */
+    bool in_flight;   /* a commit is begun and not acknowledged */
 };
 
 /* One turn. Without effects there is no commit. ret_wake: when time alone makes work again.

@@ -222,6 +222,8 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     document_put_text(a, preemption, "policy", m->preemption_policy);
     if (m->max_lost_gpu_hours)
         document_put_int(a, preemption, "maxLostGpuHours", m->max_lost_gpu_hours);
+    if (m->movable)
+        document_put_bool(a, preemption, "movable", true);
     put_nonempty(a, d, "preemption", preemption);
     document_put_text(a, d, "onPreemption", m->on_preemption);
     if (m->hold)

@@ -176,6 +176,7 @@ static int read_lost(const struct yaml_at *at, void *out, struct err *err)
 static const struct yaml_field preemption_fields[] = {
     {"policy", read_policy, offsetof(struct spec_draft, spec.preemption_policy), false, NULL},
     {"maxLostGpuHours", read_lost, 0, false, NULL},
+    {"movable", read_flag, offsetof(struct spec_draft, spec.is_movable), false, NULL},
 };
 
 static int read_preemption(const struct yaml_at *at, void *out, struct err *err)

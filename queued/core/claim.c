@@ -3,7 +3,9 @@
 #include "core/claim.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/future.h"
 #include "core/job_life.h"
 #include "core/order.h"
 
@@ -20,7 +22,8 @@ static void set_leaving(struct state *s, struct job *j, bool is_leaving)
     if (j->is_leaving == is_leaving || !j->charged_gpus)
         return;
     j->is_leaving = is_leaving;
-    job_count_gpus(&s->tenants, j, is_leaving ? tenant_spare : tenant_expect);
+    if (!j->move) /* that one is charged again at once */
+        job_count_gpus(&s->tenants, j, is_leaving ? tenant_spare : tenant_expect);
 }
 
 static void mark_victims(struct state *s, const struct claim *k)
@@ -30,10 +33,49 @@ static void mark_victims(struct state *s, const struct claim *k)
             set_leaving(s, victim_of(s, &k->victims[i]), true);
 }
 
+static bool is_to_move(const struct job *j)
+{
+    return j->move && (j->is_leaving || j->state == JOB_PREEMPTING);
+}
+
 void claims_synced(struct state *s)
 {
     for (size_t i = 0; i < s->claims.n; i++)
         mark_victims(s, s->claims.v[i]->claim);
+    for (size_t i = 0; i < s->active.n; i++)
+        if (!is_to_move(s->active.v[i])) /* its claim had ended before the restart */
+            claim_drop_move(s, s->active.v[i]);
+}
+
+void claim_hold_move(struct state *s, const struct job *j)
+{
+    if (!j->move)
+        return;
+    future_put(&s->cluster, j->demand, j->move, cluster_hold);
+    for (uint32_t i = 0; i < j->move->n; i++)
+        cluster_name(&s->cluster, j->move->members[i].node_ix);
+}
+
+/* Give back what it held; the caller's. */
+static struct ev_placed *take_move(struct state *s, struct job *j)
+{
+    struct ev_placed *to = j->move;
+
+    future_put(&s->cluster, j->demand, to, cluster_release);
+    for (uint32_t i = 0; i < to->n; i++)
+        cluster_unname(&s->cluster, to->members[i].node_ix);
+    j->move = NULL;
+    s->is_quiet = false;
+    return to;
+}
+
+void claim_drop_move(struct state *s, struct job *j)
+{
+    struct ev_placed *to = j->move ? take_move(s, j) : NULL;
+
+    if (to)
+        free(to->members);
+    free(to);
 }
 
 /* What the taker will hold stands for its tenant and its user from now on, or no more. */
@@ -62,6 +104,19 @@ void claim_load(struct state *s, struct job *j)
     job_hold(s, j);
 }
 
+void claim_move(struct state *s, struct job *j)
+{
+    struct ev_placed *to = j->move ? take_move(s, j) : NULL;
+
+    if (!to)
+        return;
+    job_take(s, j, to);
+    free(to);
+    j->claim = xcalloc(1, sizeof(*j->claim));
+    j->claim->until = s->now + s->settings->grace_cap_us;
+    enter(s, j);
+}
+
 /* Its members stay as they are. */
 static void leave(struct state *s, struct job *j)
 {
@@ -76,6 +131,12 @@ static void leave(struct state *s, struct job *j)
         if (o && o->state == JOB_RUNNING)
             set_leaving(s, o, false);
         s->mature_gen++; /* who waited for it to leave may want it */
+    }
+    for (uint32_t i = 0; i < j->claim->n_victims; i++) {
+        struct job *o = state_job(s, j->claim->victims[i].job);
+
+        if (o && !is_to_move(o))
+            claim_drop_move(s, o);
     }
     expect(s, j, false);
     job_free_claim(j);
@@ -92,11 +153,43 @@ void claim_drop(struct state *s, struct job *j)
     job_set_timer(s, j);
 }
 
+enum { DAY_S = 24 * 3600 };
+
+uint64_t claim_moves_left(const struct state *s, usec_t now)
+{
+    uint64_t all = s->settings->defrag_gpu_us, lost = s->meta.moves_lost;
+
+    if (s->meta.moves_day != now / (DAY_S * USEC_PER_SEC))
+        lost = 0;
+    return all > lost ? all - lost : 0;
+}
+
+/* Each victim has a place to go to, and the day's budget pays for it. */
+static void make_moves(struct state *s, struct ev_claimed *ev, struct effects *fx)
+{
+    int64_t day = s->now / (DAY_S * USEC_PER_SEC);
+
+    s->meta.moves_lost = ev->lost + (s->meta.moves_day == day ? s->meta.moves_lost : 0);
+    s->meta.moves_day = day;
+    for (uint32_t i = 0; i < ev->n_victims; i++) {
+        struct job *j = state_job(s, ev->victims[i].job);
+
+        j->move = xmalloc(sizeof(*j->move));
+        *j->move = ev->moves[i];
+        claim_hold_move(s, j);
+        job_save(s, j, fx);
+    }
+    free(ev->moves);
+    ev->moves = NULL;
+}
+
 static void make(struct state *s, struct ev_claimed *ev, struct effects *fx)
 {
     struct job *j = state_job(s, ev->placed.job);
 
     job_take(s, j, &ev->placed);
+    if (ev->moves)
+        make_moves(s, ev, fx);
     j->claim = xcalloc(1, sizeof(*j->claim));
     j->claim->until = ev->until;
     j->claim->n_victims = ev->n_victims;
@@ -114,10 +207,14 @@ static void tell(struct state *s, struct job *victim, const struct job *taker, s
     char text[REASON_TEXT_MAX + 1];
 
     (void)snprintf(text, sizeof(text), "by %s of %s: %s", taker->name, taker->tenant,
-                   is_lower ? "its priority is higher" : "its tenant uses less of its quota");
+                   victim->move ? "it gets whole nodes, this goes on elsewhere"
+                   : is_lower   ? "its priority is higher"
+                                : "its tenant uses less of its quota");
     (void)job_move(s, victim,
                    &(struct job_step){.event = JOB_EV_PREEMPT,
-                                      .code = is_lower ? "PreemptedByPriority" : "Reclaimed",
+                                      .code = victim->move ? "Moved"
+                                              : is_lower   ? "PreemptedByPriority"
+                                                           : "Reclaimed",
                                       .text = text},
                    fx);
 }

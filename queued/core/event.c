@@ -15,6 +15,9 @@ void event_fini(struct event *ev)
         break;
     case EV_GANG_CLAIMED:
         free(ev->u.claimed.placed.members);
+        for (uint32_t i = 0; i < ev->u.claimed.n_victims && ev->u.claimed.moves; i++)
+            free(ev->u.claimed.moves[i].members);
+        free(ev->u.claimed.moves);
         free(ev->u.claimed.victims);
         break;
     case EV_NODE_SEEN:

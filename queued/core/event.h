@@ -121,6 +121,9 @@ struct ev_claimed {
     uint32_t n_victims;
     struct victim *victims; /* owned */
     usec_t until;           /* the longest grace of them is over */
+    struct ev_placed
+        *moves;    /* of each victim: where it goes then; owned, NULL: back to the queue */
+    uint64_t lost; /* GPU-microseconds of those who move */
 };
 
 enum refusal_kind {

@@ -40,6 +40,20 @@ static void change(struct cluster *fork, const struct job *j,
     }
 }
 
+void future_put(struct cluster *fork, const struct demand *d, const struct ev_placed *at,
+                void (*what)(struct cluster *, uint32_t, const struct resources *))
+{
+    uint32_t m = 0;
+
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        struct resources asks;
+
+        role_asks(&d->roles[r], at->fixed_cpu_milli[r], at->fixed_memory_bytes[r], &asks);
+        for (uint32_t i = 0; i < d->roles[r].replicas; i++)
+            what(fork, at->members[m++].node_ix, &asks);
+    }
+}
+
 void future_release(struct cluster *fork, const struct job *j)
 {
     change(fork, j, cluster_release);

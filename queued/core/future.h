@@ -20,5 +20,8 @@ void future_ends(const struct state *s, usec_t (*end)(const struct job *j), endi
 /* Give back what the members of a gang hold, or hold it. */
 void future_release(struct cluster *fork, const struct job *j);
 void future_hold(struct cluster *fork, const struct job *j);
+/* The same for a placement that was found for a demand: cluster_hold or cluster_release. */
+void future_put(struct cluster *fork, const struct demand *d, const struct ev_placed *at,
+                void (*what)(struct cluster *, uint32_t, const struct resources *));
 
 #endif

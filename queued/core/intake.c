@@ -319,6 +319,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->grace_us = spec->checkpoint_grace_us;
     j->max_restarts = spec->max_restarts;
     j->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;
+    j->is_movable = spec->is_movable;
     memcpy(j->digest, ev->digest, sizeof(j->digest));
     j->state = spec->is_held ? JOB_HELD : JOB_PENDING;
     intake_text(text, &ev->caller, "submitted so");

@@ -73,6 +73,9 @@ void job_destroy(struct job *j)
     if (!j)
         return;
     job_free_claim(j);
+    if (j->move)
+        free(j->move->members);
+    free(j->move);
     free(j->reason.text);
     free(j->members);
     free(j->texts);

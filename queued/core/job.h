@@ -113,7 +113,9 @@ struct job {
     VEC(struct dependency) waits; /* not met yet */
     uint32_t n_waiters;           /* conditions of others on this job */
     struct claim *claim;          /* Pending, and members are held for it (claim.h); NULL none */
+    struct ev_placed *move;       /* held for it until it has left its place (claim.h); NULL none */
     bool ends_preempted;          /* onPreemption: end */
+    bool is_movable;              /* preemption.movable */
     bool is_leaving;              /* victim of a claim, still charged. In memory only */
 
     /* the current attempt; NULL without one */

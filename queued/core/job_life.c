@@ -102,7 +102,7 @@ static void refund(struct state *s, struct job *j)
             settle(s, j, m, -(int64_t)gpus[m]);
     if (j->charged_gpus)
         job_count_gpus(&s->tenants, j, tenant_refund);
-    if (j->is_leaving)
+    if (j->is_leaving && !j->move)
         job_count_gpus(&s->tenants, j, tenant_expect);
     j->is_leaving = false;
     j->charged_gpus = 0;
@@ -250,11 +250,13 @@ static void enter_pending(struct state *s, struct job *j, enum job_state from)
     j->queued_at = s->now;
     j->running_at = 0;
     order_add(s, j);
+    claim_move(s, j);
 }
 
 static void enter_terminal(struct state *s, struct job *j)
 {
     deactivate(s, j);
+    claim_drop_move(s, j);
     j->ended_at = s->now;
     j->has_pods = j->n_done > 0;
 }

@@ -139,19 +139,30 @@ bool preempt_may(const struct state *s, const struct job *j)
     return goes_by_priority(s, j) || is_inside(&s->tenants, j, gpus) || is_any_above(s, j, gpus);
 }
 
+enum reclaim preempt_reclaims(const struct tenants *t, const struct reclaim_of *of, uint32_t model,
+                              uint64_t loses)
+{
+    uint64_t used, quota, v_used, v_quota;
+
+    if (judge(t, of->taker->tenant_ix, model, &used, &quota) ==
+        judge(t, of->victim->tenant_ix, model, &v_used, &v_quota))
+        return RECLAIM_SAME;
+    if (v_used > v_quota &&
+        (is_inside(t, of->taker, of->gpus) ||
+         (wide_t)(used + of->gpus[model]) * v_quota < (wide_t)(v_used - loses) * quota))
+        return RECLAIM_YES;
+    return RECLAIM_NO;
+}
+
 /* May the taker have this victim's GPUs of a model, as the tenants are now? */
 static bool may_take(const struct plan *p, const struct job *v, uint32_t model, uint64_t gpus)
 {
-    const struct tenants *t = &p->shadow.tenants;
-    uint64_t used, quota, v_used, v_quota;
+    struct reclaim_of of = {p->taker, p->gpus, v};
+    enum reclaim r = preempt_reclaims(&p->shadow.tenants, &of, model, gpus);
 
-    if (judge(t, p->taker->tenant_ix, model, &used, &quota) ==
-        judge(t, v->tenant_ix, model, &v_used, &v_quota))
+    if (r == RECLAIM_SAME)
         return goes_by_priority(p->s, p->taker) && v->priority < p->taker->priority;
-    if (v_used <= v_quota)
-        return false;
-    return is_inside(t, p->taker, p->gpus) ||
-           (wide_t)(used + p->gpus[model]) * v_quota < (wide_t)(v_used - gpus) * quota;
+    return r == RECLAIM_YES;
 }
 
 static bool is_legal(const struct plan *p, const struct job *v)
@@ -338,22 +349,6 @@ static bool is_overfull(const struct plan *p, const struct job *v)
     return false;
 }
 
-/* The placement that was found, held on the fork or given back. */
-static void put(struct plan *p, void (*what)(struct cluster *, uint32_t, const struct resources *))
-{
-    const struct ev_placed *e = &p->found.u.placed;
-    const struct demand *d = p->taker->demand;
-    uint32_t at = 0;
-
-    for (uint32_t r = 0; r < d->n_roles; r++) {
-        struct resources asks;
-
-        role_asks(&d->roles[r], e->fixed_cpu_milli[r], e->fixed_memory_bytes[r], &asks);
-        for (uint32_t i = 0; i < d->roles[r].replicas; i++)
-            what(p->fork, e->members[at++].node_ix, &asks);
-    }
-}
-
 /* Give back whom the placement leaves room for, or any other placement. */
 static void give_back(struct plan *p, bool is_placed)
 {
@@ -420,9 +415,9 @@ static void try_choice(struct plan *p, const struct choice *c)
 
     memcpy(gpus, p->gpus, sizeof(gpus));
     if (take_enough(p, c)) {
-        put(p, cluster_hold);
+        future_put(p->fork, p->taker->demand, &p->found.u.placed, cluster_hold);
         give_back(p, true);
-        put(p, cluster_release);
+        future_put(p->fork, p->taker->demand, &p->found.u.placed, cluster_release);
         give_back(p, false);
         for (size_t i = 0; i < p->n_out; i++)
             add_cost(&cost, p->out.v[i]);

@@ -18,6 +18,16 @@ bool preempt_may(const struct state *s, const struct job *j);
 /* Victims and the placement that they make possible, as EV_GANG_CLAIMED; false: no legal set does,
  * or what ends anyway is enough. */
 bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev);
+/* By quota: may a gang that is charged so many GPUs take a victim's of this model, of which the
+ * victim's tenant would lose so many? */
+struct reclaim_of {
+    const struct job *taker;
+    const uint64_t *gpus; /* by model */
+    const struct job *victim;
+};
+enum reclaim { RECLAIM_NO, RECLAIM_YES, RECLAIM_SAME /* one quota judges both */ };
+enum reclaim preempt_reclaims(const struct tenants *t, const struct reclaim_of *of, uint32_t model,
+                              uint64_t loses);
 /* A gang has begun to run: a victim after minRuntime. */
 void preempt_matures(struct state *s, const struct job *j);
 /* Wake those who may take from gangs that have become old enough. */

@@ -278,6 +278,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     job->tenant_ix = settings_tenant(s->settings, job->tenant);
     job->is_resumed = false;
     job->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;
+    job->is_movable = spec->is_movable;
     if (job->id.v > s->meta.last_id.v)
         s->meta.last_id = job->id;
     intake_add_job(s, job);
@@ -296,6 +297,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     }
     if (job->claim)
         claim_load(s, job);
+    claim_hold_move(s, job);
     s->now = job->state_since; /* back-off that is over is no timer */
     job_set_timer(s, job);
     return 0;

@@ -100,6 +100,8 @@ struct store_meta {
     uint64_t next_seq;                      /* of durable events; starts at 1 */
     uint64_t oldest_seq;                    /* still stored */
     char cluster_uid[UID_MAX + 1];          /* of the namespace kube-system; "" not known yet */
+    int64_t moves_day;                      /* days since 1970 on which gangs were last moved */
+    uint64_t moves_lost;                    /* GPU-microseconds that they lost on that day */
     struct job_id foreign_from, foreign_to; /* ids that pods have and we never gave; 0 none */
 };
 

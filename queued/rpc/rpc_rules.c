@@ -102,6 +102,7 @@ static const struct rpc_rule spec_rules[] = {
     {"depends_on", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_DEPENDS_MAX},
     {"slice_level", RULE_LINE, 1, LABEL_MAX, 1},
     {"slice_size", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"movable", RULE_NUMBER, 0, 1, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {

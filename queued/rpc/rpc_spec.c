@@ -154,6 +154,7 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->preemption_policy = text_from(a, m->preemption_policy);
     s->max_lost_gpu_hours = m->max_lost_gpu_hours;
     s->on_preemption = text_from(a, m->on_preemption);
+    s->is_movable = m->movable;
     s->slice_level = text_from(a, m->slice_level);
     s->slice_size = m->slice_size;
     s->depends_on = rpc_pairs_from(a, m->depends_on, m->n_depends_on);
@@ -343,6 +344,7 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_max_lost_gpu_hours = s->max_lost_gpu_hours > 0;
     m->max_lost_gpu_hours = s->max_lost_gpu_hours;
     m->on_preemption = rpc_text(s->on_preemption);
+    m->has_movable = m->movable = s->is_movable;
     m->slice_level = rpc_text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;

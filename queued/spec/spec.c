@@ -330,6 +330,8 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_text(&f, s->preemption_policy);
         feed_number(&f, s->max_lost_gpu_hours);
     }
+    if (s->is_movable)
+        feed_text(&f, "movable");
     if (s->on_preemption) {
         feed_text(&f, "onPreemption");
         feed_text(&f, s->on_preemption);

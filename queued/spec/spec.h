@@ -135,6 +135,7 @@ struct spec {
     const char *preemption_policy; /* "Never", "LowerPriority"; NULL: the latter above normal */
     uint32_t max_lost_gpu_hours;   /* of its victims together; 0: no bound */
     const char *on_preemption;     /* "requeue", "end"; NULL: requeue */
+    bool is_movable;               /* preemption.movable: defragmentation may move it */
 };
 
 struct spec *spec_create(void); /* empty, with the defaults that are plain numbers */

@@ -178,6 +178,10 @@ static int check_preemption(struct check *c)
     if (then && strcmp(then, "requeue") != 0 && strcmp(then, "end") != 0)
         return err_set(c->err, ERR_INVALID, "spec.onPreemption: '%.31s' is none of requeue, end",
                        then);
+    if (c->spec->is_movable && (c->spec->preemptible != SPEC_YES || spec_gpus(c->spec) == 0 ||
+                                (then && strcmp(then, "end") == 0)))
+        return spec_bad(c, "spec.preemption.movable",
+                        "is for a preemptible job with GPUs that is requeued when it has to leave");
     return 0;
 }
 

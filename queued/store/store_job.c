@@ -115,6 +115,31 @@ static void make_claim(job_record *r, const struct claim *k, struct arena *a)
     }
 }
 
+static void make_move(job_record *r, const struct job *j, const struct cluster *c, struct arena *a)
+{
+    const struct ev_placed *to = j->move;
+
+    if (!to)
+        return;
+    r->n_move_node = r->n_move_rank = to->n;
+    r->move_node = arena_alloc(a, to->n * sizeof(*r->move_node));
+    r->move_rank = arena_alloc(a, to->n * sizeof(*r->move_rank));
+    r->move_nodes = arena_alloc(a, to->n * sizeof(*r->move_nodes));
+    for (uint32_t i = 0; i < to->n; i++) {
+        if (i == 0 || to->members[i].node_ix != to->members[i - 1].node_ix)
+            r->move_nodes[r->n_move_nodes++] = cluster_node(c, to->members[i].node_ix)->name;
+        r->move_node[i] = (uint32_t)r->n_move_nodes - 1;
+        r->move_rank[i] = to->members[i].rank;
+    }
+    r->n_move_cpu_milli = r->n_move_memory_bytes = j->demand->n_roles;
+    r->move_cpu_milli = arena_alloc(a, j->demand->n_roles * sizeof(*r->move_cpu_milli));
+    r->move_memory_bytes = arena_alloc(a, j->demand->n_roles * sizeof(*r->move_memory_bytes));
+    for (uint32_t i = 0; i < j->demand->n_roles; i++) {
+        r->move_cpu_milli[i] = to->fixed_cpu_milli[i];
+        r->move_memory_bytes[i] = to->fixed_memory_bytes[i];
+    }
+}
+
 static void make_times(job_record *r, const struct job *j)
 {
     PACK(r, submitted_at, j->submitted_at);
@@ -161,6 +186,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     make_ended(r, j, a);
     make_waits(r, j, a);
     make_claim(r, j->claim, a);
+    make_move(r, j, &s->cluster, a);
 }
 
 /* ---- from the record */
@@ -347,6 +373,37 @@ static int take_claim(struct job *j, const job_record *r, struct err *err)
     return 0;
 }
 
+/* On the models that it has. */
+static int take_move(struct job *j, const job_record *r, struct cluster *c, struct err *err)
+{
+    size_t n = r->n_move_node;
+
+    if (n != r->n_move_rank ||
+        (n && (n != j->n_members || !job_state_is_active(j->state) ||
+               r->n_move_cpu_milli != r->n_roles || r->n_move_memory_bytes != r->n_roles)))
+        return err_set(err, ERR_INVALID, "is %s and moves %zu of %u pods", job_state_name(j->state),
+                       n, j->n_members);
+    for (size_t i = 0; i < n; i++)
+        if (r->move_node[i] >= r->n_move_nodes || !*r->move_nodes[r->move_node[i]] ||
+            strlen(r->move_nodes[r->move_node[i]]) > NODE_NAME_MAX)
+            return err_set(err, ERR_INVALID, "pod %zu of a job that moves has no host there", i);
+    if (n == 0)
+        return 0;
+    j->move = xcalloc(1, sizeof(*j->move));
+    j->move->job = j->id;
+    j->move->n = (uint32_t)n;
+    j->move->members = xcalloc(n, sizeof(*j->move->members));
+    memcpy(j->move->models, j->models, sizeof(j->move->models));
+    for (size_t i = 0; i < n; i++)
+        j->move->members[i] = (struct placement_member){
+            cluster_node_named(c, r->move_nodes[r->move_node[i]]), r->move_rank[i]};
+    for (size_t i = 0; i < r->n_roles; i++) {
+        j->move->fixed_cpu_milli[i] = r->move_cpu_milli[i];
+        j->move->fixed_memory_bytes[i] = r->move_memory_bytes[i];
+    }
+    return 0;
+}
+
 int store_decode_job(struct store_bytes key, struct store_bytes value, struct state *s,
                      struct job **ret, struct err *err)
 {
@@ -372,7 +429,7 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
         take_members(j, r, pods, &s->cluster, err) < 0 || take_waits(j, r, err) < 0 ||
         take_ended(j, r->member_succeeded, r->n_member_succeeded, MEMBER_SUCCEEDED, err) < 0 ||
         take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0 ||
-        take_claim(j, r, err) < 0)
+        take_claim(j, r, err) < 0 || take_move(j, r, &s->cluster, err) < 0)
         goto out;
     *ret = j;
     j = NULL;

@@ -228,6 +228,8 @@ int store_decode_meta(struct store_bytes key, struct store_bytes value, struct s
     meta.next_seq = r->next_seq;
     meta.oldest_seq = r->oldest_seq;
     meta.foreign_from.v = r->foreign_from;
+    meta.moves_day = r->moves_day;
+    meta.moves_lost = r->moves_lost;
     meta.foreign_to.v = r->foreign_to;
     *ret = meta;
     rc = 0;

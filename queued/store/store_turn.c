@@ -209,6 +209,8 @@ static void put_meta(struct writer *w)
     PACK(&r, oldest_seq, m->oldest_seq);
     r.cluster_uid = store_text(m->cluster_uid);
     PACK(&r, foreign_from, m->foreign_from.v);
+    PACK(&r, moves_day, m->moves_day);
+    PACK(&r, moves_lost, m->moves_lost);
     PACK(&r, foreign_to, m->foreign_to.v);
     store_key_meta(&key);
     put(w, STORE_META, &key, &r.base);

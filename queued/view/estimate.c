@@ -116,6 +116,12 @@ static struct job *copy_job(struct plan *p, const struct job *from)
     }
     if (from->claim)
         j->claim = claim_copy(from->claim);
+    if (from->move) {
+        j->move = xmalloc(sizeof(*j->move));
+        *j->move = *from->move;
+        j->move->members = xcalloc(j->move->n, sizeof(*j->move->members));
+        memcpy(j->move->members, from->move->members, j->move->n * sizeof(*j->move->members));
+    }
     *vec_push(&p->s->by_id) = j;
     *vec_push(&p->s->ids) = j->id.v;
     return j;

@@ -72,6 +72,8 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
     if (j->bucket && (j->bucket->key.tenant_ix != j->tenant_ix ||
                       j->bucket->key.priority != j->priority || j->bucket->key.demand != j->demand))
         return broken(err, "it waits in a bucket of other jobs", j->name);
+    if (j->move && (!job_state_is_active(j->state) || !j->is_movable))
+        return broken(err, "a place is held for a job that does not move", j->name);
     if (j->state == JOB_PENDING && ((j->n_members && !j->claim) || j->charged_gpus))
         return broken(err, "a pending job holds something", j->name);
     if (job_state_is_terminal(j->state) && (j->charged_gpus || j->has_service))
@@ -104,6 +106,23 @@ static void count_members(const struct job *j, struct resources *used, uint32_t 
     }
 }
 
+/* What is held for an active job that goes on elsewhere. */
+static void count_move(const struct job *j, struct resources *used, uint32_t *gangs)
+{
+    uint32_t at = 0;
+
+    for (uint32_t r = 0; r < j->demand->n_roles && j->move; r++) {
+        struct resources asks;
+
+        role_asks(&j->demand->roles[r], j->move->fixed_cpu_milli[r], j->move->fixed_memory_bytes[r],
+                  &asks);
+        for (uint32_t i = 0; i < j->demand->roles[r].replicas; i++, at++) {
+            resources_add(&used[j->move->members[at].node_ix], &asks);
+            gangs[j->move->members[at].node_ix]++;
+        }
+    }
+}
+
 /* What all active jobs, claims and counted pods hold, per node. */
 static int check_nodes(const struct state *s, struct err *err)
 {
@@ -115,6 +134,8 @@ static int check_nodes(const struct state *s, struct err *err)
 
     for (size_t i = 0; i < s->active.n; i++)
         count_members(s->active.v[i], used, gangs);
+    for (size_t i = 0; i < s->active.n; i++)
+        count_move(s->active.v[i], used, gangs);
     for (size_t i = 0; i < s->claims.n; i++)
         count_members(s->claims.v[i], used, gangs);
     for (p = c->pods; p; p = p->hh.next)
@@ -159,7 +180,7 @@ static int check_tenants(const struct state *s, struct err *err)
             tenant_charge_user(&t, job_account(j), m, (int64_t)gpus[m]);
         if (j->claim)
             job_count_gpus(&t, j, tenant_expect);
-        if (j->is_leaving)
+        if (j->is_leaving && !j->move)
             job_count_gpus(&t, j, tenant_spare);
     }
     for (const struct account *a = s->tenants.accounts; a && rc == 0; a = a->hh.next) {

@@ -48,6 +48,30 @@ static void count_row(struct sim *s, const struct job_note *note)
                 job_event_name(note->event));
 }
 
+/* The claim that a victim leaves for. */
+static const struct job *taker_of(const struct state *s, struct job_id victim)
+{
+    for (size_t i = 0; i < s->claims.n; i++)
+        for (uint32_t k = 0; k < s->claims.v[i]->claim->n_victims; k++)
+            if (s->claims.v[i]->claim->victims[k].job.v == victim.v)
+                return s->claims.v[i];
+    return NULL;
+}
+
+/* Who is moved opted in, has a place to go to, and leaves for a gang that gets its nodes. */
+static void check_moved(struct sim *s, const struct job_note *note)
+{
+    const struct job *j = state_job(s->state, note->job);
+
+    if (note->to != JOB_PREEMPTING || strcmp(note->reason, "Moved") != 0)
+        return;
+    s->n_moved++;
+    if (!j || !j->is_movable || !j->demand->is_preemptible || !taker_of(s->state, note->job) ||
+        (j->state == JOB_PREEMPTING && !j->move))
+        s->failed = err_set(&s->err, ERR_INTERNAL, "job %s is moved for nobody, or to nowhere",
+                            note->job_name);
+}
+
 static void check_note(struct sim *s, const struct job_note *note)
 {
     if (s->is_verbose)
@@ -58,6 +82,7 @@ static void check_note(struct sim *s, const struct job_note *note)
     sim_note(s, (uint64_t)note->from << 32 | (uint64_t)note->to << 16 | note->attempt);
     if (note->from)
         count_row(s, note);
+    check_moved(s, note);
     if (!job_state_is_terminal(note->to))
         return;
     s->n_jobs_ended++;
@@ -113,6 +138,18 @@ static void count_held(struct job *const *jobs, size_t n_jobs, int64_t held[SIM_
     }
 }
 
+static void count_moves(const struct state *s, int64_t held[SIM_NODES_MAX])
+{
+    for (size_t i = 0; i < s->active.n; i++) {
+        const struct job *j = s->active.v[i];
+
+        for (uint32_t k = 0; j->move && k < j->n_members; k++)
+            if (j->move->members[k].node_ix < SIM_NODES_MAX)
+                held[j->move->members[k].node_ix] +=
+                    j->demand->roles[j->members[k].role].each.amount[RES_GPUS];
+    }
+}
+
 /* A node on which our gangs hold more GPUs than before has room for all that is on it; a claim
  * holds there, beside them, what its victims have still to leave. */
 static int check_promises_of_nodes(struct sim *s)
@@ -121,6 +158,7 @@ static int check_promises_of_nodes(struct sim *s)
 
     count_held(s->state->active.v, s->state->active.n, ours);
     count_held(s->state->claims.v, s->state->claims.n, claimed);
+    count_moves(s->state, claimed);
     for (uint32_t ix = 0; ix < s->state->cluster.nodes.n && ix < SIM_NODES_MAX; ix++) {
         const struct node *n = cluster_node(&s->state->cluster, ix);
 
@@ -318,6 +356,8 @@ int check_turn(struct sim *s)
 {
     if (state_check(s->state, &s->err))
         return err_wrap(&s->err, "state_check");
+    if (s->state->meta.moves_lost > s->settings.defrag_gpu_us)
+        return err_set(&s->err, ERR_INTERNAL, "moves cost more than the budget of a day");
     if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s))
         return -1;
     if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&

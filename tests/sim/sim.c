@@ -25,7 +25,7 @@ struct options {
 struct totals {
     uint64_t rows[FSM_ROWS_MAX];
     uint64_t faults[FAULT_KINDS];
-    uint64_t turns, starts, accepted, refused, again, conflicts, bad, ended, decisions;
+    uint64_t turns, starts, accepted, refused, again, conflicts, bad, ended, moved, decisions;
 };
 
 static void advance_clock(struct sim *s)
@@ -101,6 +101,7 @@ static void add_totals(struct totals *t, const struct sim *s)
     t->conflicts += s->client.n_conflicts;
     t->bad += s->client.n_bad_specs;
     t->ended += s->n_jobs_ended;
+    t->moved += s->n_moved;
     t->decisions += s->rows[0];
 }
 
@@ -148,11 +149,11 @@ static void print_table(const struct totals *t)
         printf("fault %s %llu %s\n", fault_name((enum fault_kind)i),
                (unsigned long long)t->faults[i], fault_text((enum fault_kind)i));
     printf("total turns %llu starts %llu accepted %llu refused %llu again %llu conflicts %llu "
-           "bad-specs %llu ended %llu\n",
+           "bad-specs %llu ended %llu moved %llu\n",
            (unsigned long long)t->turns, (unsigned long long)t->starts,
            (unsigned long long)t->accepted, (unsigned long long)t->refused,
            (unsigned long long)t->again, (unsigned long long)t->conflicts,
-           (unsigned long long)t->bad, (unsigned long long)t->ended);
+           (unsigned long long)t->bad, (unsigned long long)t->ended, (unsigned long long)t->moved);
 }
 
 static int read_options(int argc, char **argv, struct options *o)

@@ -55,7 +55,7 @@ struct sim {
 
     int64_t ours[SIM_NODES_MAX]; /* GPUs that our gangs held on a node after the last turn */
     struct share_past past[2][SIM_TENANTS][MODELS_MAX]; /* stored last, and before a crash */
-    uint64_t n_turns, n_starts, n_effects, n_jobs_ended;
+    uint64_t n_turns, n_starts, n_effects, n_jobs_ended, n_moved;
     uint64_t rows[FSM_ROWS_MAX]; /* transitions seen, by row of the table */
     uint64_t hash;               /* of every effect and every stored byte: the decision log */
     int failed;                  /* a rule was broken while effects ran */

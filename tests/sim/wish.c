@@ -40,6 +40,7 @@ void site_init(struct settings *s)
     memmove(&h->levels[0], &h->levels[1], 2 * sizeof(h->levels[0]));
     h->n_levels = 2;
     s->min_runtime_us = 20 * USEC_PER_SEC;
+    s->defrag_gpu_us = UINT64_C(20) * 3600 * USEC_PER_SEC;
     s->tenants = xcalloc(6, sizeof(*s->tenants));
     t = add_tenant(s, "alpha", IX_NONE);
     t->quota.gpus[H100] = 24;
@@ -164,6 +165,26 @@ static void some_dependency(struct spec *s, struct rng *g)
     s->depends_on.v[0].value = conditions[rng_below(g, ARRAY_LEN(conditions))];
 }
 
+/* A part of a node that may move, or a whole node: what defragmentation is about. */
+static void crumb_or_node(struct spec *s, struct rng *g)
+{
+    struct spec_role *r = &s->roles[0];
+
+    s->is_movable = rng_below(g, 3) > 0;
+    s->priority_class = s->is_movable ? NULL : "normal";
+    s->preemptible = SPEC_YES;
+    s->on_preemption = NULL;
+    s->tenant = "beta";
+    s->n_roles = r->replicas = 1;
+    r->gpus = s->is_movable ? 2 + rng_below(g, 3) : 8;
+    r->gpu_models.n = 0;
+    r->cpu_milli = r->memory_bytes = -1;
+    r->n_tolerations = r->node_selector.n = 0;
+    s->topology_required = s->slice_level = NULL;
+    s->slice_size = 0;
+    s->max_runtime_us = 36000 * USEC_PER_SEC;
+}
+
 struct spec *wish_spec(const struct settings *settings, uint64_t seed, const char *submit_key)
 {
     static const char *const tenants[] = {"alpha", "alpha/one", "alpha/one", "alpha/two",
@@ -197,6 +218,12 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     s->roles = arena_alloc(&s->arena, s->n_roles * sizeof(*s->roles));
     for (uint32_t i = 0; i < s->n_roles; i++)
         some_role(s, &s->roles[i], i, &g);
+    s->is_movable = s->preemptible == SPEC_YES ||
+                    (!s->priority_class && s->preemptible == SPEC_UNSAID && rng_one_in(&g, 2));
+    s->is_movable = s->is_movable && !rng_one_in(&g, 50) && spec_gpus(s) > 0 &&
+                    !(s->on_preemption && strcmp(s->on_preemption, "end") == 0);
+    if (rng_one_in(&g, 5))
+        crumb_or_node(s, &g);
     return s;
 }
 

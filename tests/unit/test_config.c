@@ -67,6 +67,7 @@ static const char full[] =
     "classes: {low: 100, normal: 500, high: {value: 800, kubernetes: gang-high}}\n"
     "nodeLostTimeout: 90s\n"
     "preemption: {graceCap: 20m, minRuntime: 5m}\n"
+    "defragmentation: {gpuHoursPerDay: 40, dryRun: true}\n"
     "weights: {topology: 0.75, packing: 1}\n"
     "fairShare: {halfLife: 12h, priorityScope: cluster}\n"
     "allowSimulation: true\n"
@@ -91,6 +92,7 @@ static void an_empty_file_gives_the_defaults(void **state)
     assert_int_equal(c->settings.node_lost_us, 5 * MINUTE_US);
     assert_true(settings_class(&c->settings, "normal") != IX_NONE);
     assert_false(c->settings.allow_simulation);
+    assert_int_equal(c->settings.defrag_gpu_us, 0);
     config_destroy(c);
 }
 
@@ -120,6 +122,8 @@ static void all_keys_arrive(void **state)
     assert_int_equal(s->node_lost_us, 90 * USEC_PER_SEC);
     assert_int_equal(s->grace_cap_us, 20 * MINUTE_US);
     assert_int_equal(s->min_runtime_us, 5 * MINUTE_US);
+    assert_int_equal(s->defrag_gpu_us, 40 * 60 * MINUTE_US);
+    assert_true(s->is_defrag_dry);
     assert_int_equal(s->weight_topology, 750);
     assert_int_equal(s->weight_packing, 1000);
     assert_int_equal(s->half_life_us, 12 * 60 * MINUTE_US);

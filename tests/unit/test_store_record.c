@@ -201,6 +201,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->preemption_policy = "Never";
         want->max_lost_gpu_hours = 40;
         want->on_preemption = "end";
+        want->is_movable = choice == SPEC_NO;
         want->slice_size = 4;
         want->slice_level = "rack";
         want->roles[0].n_affinity = 1;
@@ -214,6 +215,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         assert_int_equal(store_decode_spec(key, (struct store_bytes){out.s, out.len}, &got, &err),
                          0);
         assert_int_equal(got->preemptible, choice);
+        assert_int_equal(got->is_movable, choice == SPEC_NO);
         assert_int_equal(got->is_held, want->is_held);
         assert_digests_equal(got, want);
         assert_int_equal(got->depends_on.n, want->labels.n);
