@@ -79,8 +79,10 @@ struct node *cluster_find(const struct cluster *c, const char *name)
     return n;
 }
 
+/* Every change of a node begins here. */
 static void count_out(struct cluster *c, struct node *n)
 {
+    c->changed_log[c->changed++ % CHANGED_LOG] = n->ix;
     if (n->is_counted)
         topology_count(&c->topology, n, n->counted_free, -1);
     n->is_counted = false;
@@ -117,6 +119,7 @@ static struct node *node_create(struct cluster *c, const char *name)
 {
     struct node *n = xcalloc(1, sizeof(*n));
 
+    c->list_gen++;
     n->name = xstrdup(name);
     n->drain = cluster_drained(c, name);
     n->model = MODELS_MAX;
@@ -149,6 +152,7 @@ static void forget_if_idle(struct cluster *c, struct node *n)
 {
     if (n->is_known || n->n_gangs || n->n_pods || n->n_named)
         return;
+    c->list_gen++;
     HASH_DELETE(hh, c->node_by_name, n);
     c->nodes.v[n->ix] = NULL;
     *vec_push(&c->free_slots) = n->ix;
@@ -296,8 +300,10 @@ static void judge(struct cluster *c, struct node *n)
 
     n->is_usable = node_trouble(n) == NULL;
     count_in(c, n);
-    if (n->is_usable && !was_usable) /* what else may help has moved shape_gen; most is heartbeat */
-        wake_for(c, n);
+    if (!n->is_usable || was_usable)
+        return;    /* what else may help has moved shape_gen; most is heartbeat */
+    c->list_gen++; /* its domains may have histograms that they did not have */
+    wake_for(c, n);
 }
 
 const struct drain *cluster_drained(const struct cluster *c, const char *node)
@@ -393,6 +399,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     c->fact_gen++;
     count_out(c, n);
     count_model(c, n, -1);
+    c->list_gen += moved;
     if (n->is_known && moved)
         topology_remove(&c->topology, n);
     node_fact_destroy(n->fact);
@@ -426,6 +433,7 @@ void cluster_node_gone(struct cluster *c, const char *name)
     if (!n || !n->is_known)
         return;
     c->fact_gen++;
+    c->list_gen++;
     count_out(c, n);
     count_model(c, n, -1);
     topology_remove(&c->topology, n);

@@ -31,7 +31,9 @@ struct driver {
     uint32_t nodes[MODELS_MAX];
 };
 
-enum { FREED_LOG = 256, FREE_NONE = 255 };
+enum { FREED_LOG = 256, CHANGED_LOG = 2048, FREE_NONE = 255 };
+
+typedef VEC(uint32_t) node_ix_list;
 
 struct cluster {
     const struct settings *settings;
@@ -54,6 +56,9 @@ struct cluster {
     uint64_t
         taken_any;     /* something was taken: a greedy choice of several roles may turn out well */
     uint64_t fact_gen; /* a node was told of, or went: forks are over */
+    uint64_t list_gen; /* other nodes or domains than before, or one that takes work again */
+    uint64_t changed;  /* anything else of a node changed */
+    uint32_t changed_log[CHANGED_LOG]; /* [changed - 1]: the last node_ix of these, round */
     struct constraint *constraints;
 };
 
@@ -90,8 +95,13 @@ void cluster_unname(struct cluster *c, uint32_t node_ix);
 struct cluster *cluster_fork(const struct cluster *c);
 /* The node takes nothing new. */
 void cluster_fork_close(struct cluster *fork, uint32_t node_ix);
-/* As if forked anew, memory reused. */
+/* As if forked anew, memory reused. Copies only what both changed since the last copy of the same
+ * cluster, where that is little. */
 void cluster_fork_copy(struct cluster *fork, const struct cluster *c);
+/* Bring the nodes that changed in the original since the last copy or follow in step with it. What
+ * the fork itself held or released on them is lost, on all others it stays. Returns these nodes,
+ * each once, valid until the next call; NULL, with nothing changed: too much did, copy it. */
+const node_ix_list *cluster_fork_follow(struct cluster *fork, const struct cluster *c);
 void cluster_fork_free(struct cluster *fork); /* NULL allowed */
 
 /* Count a foreign pod, or change what is counted; not bound, terminal or gone: count nothing. */

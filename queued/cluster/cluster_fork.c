@@ -3,7 +3,8 @@
  *
  * What holds and releases change is copied, in four blocks: nodes, domains, histograms, free GPUs.
  * What only facts about nodes change (names, labels, lists, constraints) is the original's. No node
- * of a fork is ever forgotten: each counts as named once more than in the original.
+ * of a fork is ever forgotten: each counts as named once more than in the original. Both keep a log
+ * of the nodes that change, by which the fork catches up.
  */
 #include "cluster/cluster.h"
 
@@ -17,6 +18,10 @@ struct fork {
     VEC(struct domain) domains;
     VEC(struct free_histogram) histograms;
     VEC(uint8_t) free_by_name;
+    const struct cluster *origin; /* of the last copy */
+    uint64_t seen, own;  /* its `changed`, and the fork's own, that are undone or followed */
+    VEC(uint64_t) marks; /* by node_ix: in `again` */
+    node_ix_list again;
 };
 
 /* Sum of the tables that there are, or with `to` also copied there. */
@@ -45,6 +50,23 @@ static size_t count_tables(const struct cluster *c)
         if (t.domains.v[i])
             n += copy_tables(t.domains.v[i]->by_model, NULL);
     return n;
+}
+
+/* All that holds and releases change of the nodes. */
+static void copy_used(struct fork *f, const struct cluster *c)
+{
+    for (size_t i = 0; i < c->nodes.n; i++) {
+        const struct node *from = c->nodes.v[i];
+        struct node *to = &f->nodes.v[i];
+
+        if (!from)
+            continue;
+        memcpy(to->used.amount, from->used.amount, c->names.n * sizeof(to->used.amount[0]));
+        to->is_usable = from->is_usable;
+        to->is_counted = from->is_counted;
+        to->counted_free = from->counted_free;
+        to->n_gangs = from->n_gangs;
+    }
 }
 
 static void copy_nodes(struct fork *f, const struct cluster *c)
@@ -81,20 +103,117 @@ static void copy_domains(struct fork *f, const struct cluster *c)
     }
 }
 
-struct cluster *cluster_fork(const struct cluster *c)
+/* List the nodes of the log that changed since; false: it does not reach back so far, or too many
+ * for this to be worth it. */
+static bool list_changed(struct fork *f, const struct cluster *c, uint64_t since)
 {
-    struct fork *f = xcalloc(1, sizeof(*f));
+    uint64_t n = c->changed - since;
 
-    cluster_fork_copy(&f->cluster, c);
-    return &f->cluster;
+    if (n > CHANGED_LOG || n > 64 + c->nodes.n / 4)
+        return false;
+    for (uint64_t i = since; i < c->changed; i++) {
+        uint32_t ix = c->changed_log[i % CHANGED_LOG];
+        uint64_t *word = &f->marks.v[ix / 64], bit = UINT64_C(1) << ix % 64;
+
+        if (!(*word & bit))
+            *vec_push(&f->again) = ix;
+        *word |= bit;
+    }
+    return true;
 }
 
-void cluster_fork_copy(struct cluster *fork, const struct cluster *c)
+static void unmark(struct fork *f)
+{
+    for (size_t i = 0; i < f->again.n; i++)
+        f->marks.v[f->again.v[i] / 64] = 0;
+}
+
+/* Of the same cluster with the same nodes? Then what changed is in the logs. */
+static bool is_near(const struct fork *f, const struct cluster *c)
+{
+    return f->origin == c && f->cluster.list_gen == c->list_gen;
+}
+
+static void follow_node(struct cluster *fork, const struct cluster *c, uint32_t ix)
+{
+    const struct node *from = c->nodes.v[ix];
+    struct node *n = fork->nodes.v[ix];
+
+    if (!from || !n)
+        return;
+    if (n->is_counted)
+        topology_count(&fork->topology, n, n->counted_free, -1);
+    *n = *from;
+    n->n_named++;
+    if (n->is_counted)
+        topology_count(&fork->topology, n, n->counted_free, 1);
+    if (n->is_known)
+        fork->free_by_name.v[n->rank] = c->free_by_name.v[n->rank];
+}
+
+/* The nodes listed, and what is not of one node. */
+static void follow(struct fork *f, const struct cluster *c)
+{
+    struct cluster *fork = &f->cluster;
+
+    for (size_t i = 0; i < f->again.n; i++)
+        follow_node(fork, c, f->again.v[i]);
+    if (fork->names.n != c->names.n)
+        fork->names = c->names;
+    memcpy(fork->model_gpus, c->model_gpus, sizeof(fork->model_gpus));
+    memcpy(fork->freed_gen, c->freed_gen, sizeof(fork->freed_gen));
+    memcpy(fork->freed_log, c->freed_log, sizeof(fork->freed_log));
+    fork->freed_any = c->freed_any;
+    fork->taken_any = c->taken_any;
+    fork->shape_gen = c->shape_gen;
+    fork->fact_gen = c->fact_gen;
+    fork->node_by_name = c->node_by_name;
+    fork->pods = c->pods;
+    fork->drains = c->drains;
+    fork->constraints = c->constraints;
+    f->seen = c->changed;
+}
+
+const node_ix_list *cluster_fork_follow(struct cluster *fork, const struct cluster *c)
 {
     struct fork *f = (struct fork *)fork;
-    struct cluster own = *fork; /* its two tables of pointers live on */
+    bool suffices;
 
-    assert(fork != c);
+    f->again.n = 0;
+    if (!is_near(f, c))
+        return NULL;
+    suffices = list_changed(f, c, f->seen);
+    unmark(f);
+    if (!suffices)
+        return NULL;
+    follow(f, c);
+    return &f->again;
+}
+
+/* Undo what the fork did, and follow. */
+static bool catch_up(struct fork *f, const struct cluster *c)
+{
+    bool suffices;
+
+    f->again.n = 0;
+    if (!is_near(f, c))
+        return false;
+    suffices = list_changed(f, c, f->seen) && list_changed(f, &f->cluster, f->own);
+    unmark(f);
+    if (!suffices)
+        return false;
+    follow(f, c);
+    f->own = f->cluster.changed;
+    return true;
+}
+
+static void copy_all(struct fork *f, const struct cluster *c)
+{
+    struct cluster *fork = &f->cluster;
+    struct cluster own = *fork; /* its two tables of pointers live on */
+    bool is_told = f->origin == c && fork->fact_gen == c->fact_gen &&
+                   fork->list_gen == c->list_gen && fork->names.n == c->names.n;
+
     vec_reserve(&own.nodes, c->nodes.n);
     vec_reserve(&own.topology.domains, c->topology.domains.n);
     *fork = *c;
@@ -103,12 +222,36 @@ void cluster_fork_copy(struct cluster *fork, const struct cluster *c)
     fork->topology.domains.v = own.topology.domains.v;
     fork->topology.domains.room = own.topology.domains.room;
     fork->topology.nodes = (struct node *const *const *)&fork->nodes.v;
-    copy_nodes(f, c);
+    if (is_told)
+        copy_used(f, c);
+    else
+        copy_nodes(f, c);
     copy_domains(f, c);
     vec_reserve(&f->free_by_name, c->by_name.n + 1);
     fork->free_by_name.v = f->free_by_name.v;
     if (c->by_name.n)
         memcpy(fork->free_by_name.v, c->free_by_name.v, c->by_name.n);
+    f->origin = c;
+    f->seen = f->own = c->changed;
+    while (f->marks.n <= c->nodes.n / 64)
+        *vec_push(&f->marks) = 0;
+}
+
+struct cluster *cluster_fork(const struct cluster *c)
+{
+    struct fork *f = xcalloc(1, sizeof(*f));
+
+    copy_all(f, c);
+    return &f->cluster;
+}
+
+void cluster_fork_copy(struct cluster *fork, const struct cluster *c)
+{
+    struct fork *f = (struct fork *)fork;
+
+    assert(fork != c);
+    if (!catch_up(f, c))
+        copy_all(f, c);
 }
 
 void cluster_fork_free(struct cluster *fork)
@@ -121,6 +264,8 @@ void cluster_fork_free(struct cluster *fork)
     vec_fini(&f->domains);
     vec_fini(&f->histograms);
     vec_fini(&f->free_by_name);
+    vec_fini(&f->marks);
+    vec_fini(&f->again);
     vec_fini(&fork->nodes);
     vec_fini(&fork->topology.domains);
     free(f);

@@ -236,8 +236,7 @@ static int check_domain(const struct state *s, const struct domain *d, struct er
         const struct node *n = c->nodes.v[c->by_name.v[i]];
         struct free_histogram *h;
 
-        if (!n->is_counted ||
-            topology_domain_at(&c->topology, n, d->hierarchy, d->level) != d->ix)
+        if (!n->is_counted || topology_domain_at(&c->topology, n, d->hierarchy, d->level) != d->ix)
             continue;
         h = &all[n->model];
         h->nodes++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prop_cluster.c - used amounts and histograms against a recount after every random step. */
+/* prop_cluster.c - used amounts and histograms against a recount after every random step, of the
+ * cluster and of a fork that follows it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,10 +184,8 @@ static bool agrees(const struct model *m, const struct domain *d,
     return true;
 }
 
-static const char *check(const struct model *m)
+static const char *check_used(const struct model *m)
 {
-    const struct topology *t = &m->cluster.topology;
-
     for (int i = 0; i < NODES + 2; i++) {
         char name[8];
         const struct node *n = cluster_find(&m->cluster, node_name(name, i));
@@ -194,6 +193,13 @@ static const char *check(const struct model *m)
         if ((n ? n->used.amount[RES_GPUS] : 0) != used_of(m, i))
             return "used GPUs of a node";
     }
+    return NULL;
+}
+
+static const char *check_tables(const struct model *m)
+{
+    const struct topology *t = &m->cluster.topology;
+
     if (!agrees(m, NULL, t->all))
         return "the histogram of the cluster";
     for (size_t i = 0; i < t->domains.n; i++)
@@ -221,33 +227,128 @@ static const char *check(const struct model *m)
     return NULL;
 }
 
+static void model_init(struct model *m, uint64_t seed)
+{
+    *m = (struct model){.rng = {seed}};
+    for (int i = 0; i < PODS; i++)
+        m->pod_node[i] = -1;
+    site_settings_init(&m->settings);
+    cluster_init(&m->cluster, &m->settings);
+}
+
+static void model_fini(struct model *m)
+{
+    cluster_fini(&m->cluster);
+    site_settings_fini(&m->settings);
+}
+
 static void tables_equal_a_recount_after_every_step(void **state)
 {
+    static struct model m;
+
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct model m = {.rng = {seed}};
-
-        for (int i = 0; i < PODS; i++)
-            m.pod_node[i] = -1;
-        site_settings_init(&m.settings);
-        cluster_init(&m.cluster, &m.settings);
+        model_init(&m, seed);
         for (int i = 0; i < STEPS; i++) {
             const char *broken;
 
             step(&m);
-            broken = check(&m);
+            broken = check_used(&m);
+            broken = broken ? broken : check_tables(&m);
             if (broken)
                 fail_msg("seed %llu step %d: %s", (unsigned long long)seed, i, broken);
         }
-        cluster_fini(&m.cluster);
-        site_settings_fini(&m.settings);
+        model_fini(&m);
     }
+}
+
+/* A fork, and what was held on it alone since it was in step. */
+struct shadow {
+    struct cluster *fork;
+    int64_t extra[2 * NODES + HOLDS]; /* by node_ix */
+    uint32_t followed, copied;
+};
+
+static void catch_up(struct shadow *f, struct model *m)
+{
+    const node_ix_list *again = NULL;
+
+    if (rng_one_in(&m->rng, 2))
+        again = cluster_fork_follow(f->fork, &m->cluster);
+    for (size_t i = 0; again && i < again->n; i++)
+        f->extra[again->v[i]] = 0;
+    f->followed += again != NULL;
+    if (again)
+        return;
+    f->copied++;
+    memset(f->extra, 0, sizeof(f->extra));
+    cluster_fork_copy(f->fork, &m->cluster);
+}
+
+static void hold_aside(struct shadow *f, struct model *m)
+{
+    uint32_t ix = rng_below(&m->rng, (uint32_t)m->cluster.nodes.n);
+    struct resources r = {.amount = {[RES_GPUS] = rng_between(&m->rng, 0, 3)}};
+
+    if (!cluster_node(f->fork, ix))
+        return;
+    cluster_hold(f->fork, ix, &r);
+    f->extra[ix] += r.amount[RES_GPUS];
+}
+
+static const char *compare(const struct shadow *f, const struct model *m)
+{
+    static struct model other;
+
+    for (uint32_t ix = 0; ix < m->cluster.nodes.n; ix++) {
+        const struct node *a = cluster_node(&m->cluster, ix), *b = cluster_node(f->fork, ix);
+
+        if (!a != !b)
+            return "a node is in one alone";
+        if (a && (a->name != b->name || a->is_usable != b->is_usable ||
+                  memcmp(&a->total, &b->total, sizeof(a->total)) != 0 ||
+                  a->used.amount[RES_GPUS] + f->extra[ix] != b->used.amount[RES_GPUS]))
+            return "a node of the fork";
+    }
+    other = *m;
+    other.cluster = *f->fork;
+    return check_tables(&other);
+}
+
+static void a_fork_in_step_is_like_a_fresh_one(void **state)
+{
+    static struct model m;
+    struct shadow f = {0};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        model_init(&m, seed);
+        see_node(&m, 0);
+        f.fork = cluster_fork(&m.cluster);
+        memset(f.extra, 0, sizeof(f.extra));
+        for (int i = 0; i < STEPS; i++) {
+            const char *broken;
+
+            for (uint32_t k = rng_below(&m.rng, 4); k > 0; k--)
+                step(&m);
+            catch_up(&f, &m);
+            broken = compare(&f, &m);
+            if (broken)
+                fail_msg("seed %llu step %d: %s", (unsigned long long)seed, i, broken);
+            for (uint32_t k = rng_below(&m.rng, 4); k > 0; k--)
+                hold_aside(&f, &m);
+        }
+        cluster_fork_free(f.fork);
+        model_fini(&m);
+    }
+    assert_true(f.followed > SEEDS * 20 && f.copied > SEEDS * 20);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_equal_a_recount_after_every_step),
+        cmocka_unit_test(a_fork_in_step_is_like_a_fresh_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
