@@ -90,8 +90,7 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_true(s->has_max_restarts && s->max_restarts == 0);
     assert_true(s->has_preemptible && !s->is_preemptible);
     assert_string_equal(s->preemption_policy, "LowerPriority");
-    assert_int_equal(s->max_lost_gpu_hours, 40);
-    assert_true(s->is_movable);
+    assert_true(s->max_lost_gpu_hours == 40 && s->is_movable);
     assert_string_equal(s->on_preemption, "end");
     assert_true(s->is_held);
     assert_int_equal(s->slice_size, 2);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queued_cluster.h - the part of queued.h about nodes, levels and tenants. Include queued.h: it
+ * brings this file, and what is said there of errors, memory and threads holds here.
+ */
+#ifndef QUEUED_CLUSTER_H
+#define QUEUED_CLUSTER_H
+
+#ifndef QUEUED_API
+#error "include queued.h"
+#endif
+
+struct queued_node {
+    const char *name;
+    const char *model; /* NULL: no GPUs */
+    int64_t gpus_capacity, gpus_allocatable, gpus_expected, gpus_used, gpus_free;
+    bool is_usable;
+    bool is_known; /* false: only a pod has named it */
+    const char *trouble;
+    size_t n_domains;
+    const char *const *domains; /* path in each hierarchy */
+    int64_t cpu_milli;          /* allocatable */
+    int64_t cpu_milli_used;
+    int64_t memory_bytes;
+    int64_t memory_bytes_used;
+    uint32_t pods;
+    size_t n_jobs;
+    const char *const *jobs;
+    size_t n_taints;
+    const char *const *taints;
+    const char *drained; /* by whom and why; NULL: it is not */
+    int64_t drained_us;
+    const char *pool; /* NULL: in none */
+};
+
+struct queued_nodes {
+    size_t n;
+    const struct queued_node *v; /* by name */
+};
+
+QUEUED_API int queued_nodes(struct queued_client *c, struct queued_nodes **ret,
+                            struct queued_error *error);
+QUEUED_API void queued_nodes_free(struct queued_nodes *nodes);
+
+/* Place nothing new on a node (for administrators); what runs there runs on. It lasts until it is
+ * given back, also over restarts. reason: NULL none. */
+QUEUED_API int queued_drain(struct queued_client *c, const char *node, const char *reason,
+                            struct queued_error *error);
+/* Give it back; no error when it is not drained. */
+QUEUED_API int queued_undrain(struct queued_client *c, const char *node,
+                              struct queued_error *error);
+
+struct queued_model {
+    const char *model;
+    uint32_t nodes; /* usable */
+    uint64_t gpus;
+    uint64_t free;
+    uint64_t slots[4]; /* free sets of 1, 2, 4 and 8 on one node */
+};
+
+/* Pools are the domains of the level "pool" in a hierarchy of that name, behind all others. */
+struct queued_domain {
+    const char *hierarchy;
+    const char *level;
+    const char *path;
+    uint32_t depth;
+    size_t n_models;
+    const struct queued_model *models;
+    size_t n_exclusive;
+    const char *const *exclusive; /* tenants whose pool it is; none: everybody's */
+};
+
+struct queued_topology {
+    size_t n_models;
+    const struct queued_model *models; /* of the whole cluster */
+    size_t n;
+    const struct queued_domain *v; /* depth first, in order of path */
+};
+
+QUEUED_API int queued_topology(struct queued_client *c, struct queued_topology **ret,
+                               struct queued_error *error);
+QUEUED_API void queued_topology_free(struct queued_topology *topology);
+
+struct queued_quota {
+    const char *model;
+    bool has_quota;
+    int64_t quota;
+    bool has_limit;
+    int64_t limit;
+    uint64_t used;
+    uint64_t past_milli;     /* decayed past use, in thousandths of a GPU */
+    uint64_t share_permille; /* (used + past use) / GPUs of the model in the cluster */
+    uint64_t lent;           /* of its quota: idle, and in use by others */
+};
+
+struct queued_tenant {
+    const char *path;
+    uint32_t weight;
+    uint32_t pending;
+    uint32_t active;
+    size_t n_quotas;
+    const struct queued_quota *quotas;
+    const char *stopped; /* by whom and why; NULL: it is open */
+    int64_t stopped_us;
+    uint32_t rank; /* of the tenants with waiting jobs, in the order they start; 0: none waits */
+};
+
+struct queued_tenants {
+    size_t n;
+    const struct queued_tenant *v;
+};
+
+QUEUED_API int queued_tenants(struct queued_client *c, struct queued_tenants **ret,
+                              struct queued_error *error);
+QUEUED_API void queued_tenants_free(struct queued_tenants *tenants);
+/* No gang of the tenant and those below it starts until it is resumed, also over restarts; for its
+ * administrators. reason: NULL none. */
+QUEUED_API int queued_tenant_stop(struct queued_client *c, const char *tenant, const char *reason,
+                                  struct queued_error *error);
+/* No error when it is not stopped. */
+QUEUED_API int queued_tenant_resume(struct queued_client *c, const char *tenant,
+                                    struct queued_error *error);
+
+#endif
