@@ -83,6 +83,8 @@ static void check_note(struct sim *s, const struct job_note *note)
     if (note->from)
         count_row(s, note);
     check_moved(s, note);
+    sim_met(s, note->reason, 1);
+    check_taken(s, note);
     if (!job_state_is_terminal(note->to))
         return;
     s->n_jobs_ended++;
@@ -354,11 +356,12 @@ static int check_drivers(struct sim *s)
 
 int check_turn(struct sim *s)
 {
+    sim_met_claims(s);
     if (state_check(s->state, &s->err))
         return err_wrap(&s->err, "state_check");
     if (s->state->meta.moves_lost > s->settings.defrag_gpu_us)
         return err_set(&s->err, ERR_INTERNAL, "moves cost more than the budget of a day");
-    if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s))
+    if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s) || check_rights(s))
         return -1;
     if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&
         check_knowledge(s))
@@ -366,7 +369,7 @@ int check_turn(struct sim *s)
     if (s->n_turns % DEAR_CHECK_TURNS)
         return 0;
     sim_note(s, fake_store_hash(s->store));
-    if (check_pods(s) || check_gpus_of_world(s) || check_promises(s))
+    if (check_pods(s) || check_gpus_of_world(s) || check_promises(s) || check_takers(s))
         return -1;
     return check_sleepers(s);
 }

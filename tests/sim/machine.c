@@ -193,6 +193,7 @@ void sim_crash(struct sim *s, enum fault_kind kind)
     shut(s, true);
     fake_store_crash(s->store);
     boot(s);
+    sim_met_crash(s);
     check_past(s);
     keep_past(s, 0);
 }
@@ -203,9 +204,12 @@ void sim_init(struct sim *s, uint64_t seed)
     s->faults = (struct faults){.rng = &s->rng, .is_on = true};
     s->now = INT64_C(1790000000) * USEC_PER_SEC + rng_between(&s->rng, 0, 1000000);
     site_init(&s->settings);
+    if (seed % 2)
+        site_vary(&s->settings, seed);
     world_init(&s->world, &s->settings, &s->rng, &s->faults);
     s->world.now = s->now;
     client_init(&s->client, &s->settings, &s->rng, &s->faults);
+    s->world.is_busy = s->client.is_busy = seed / 2 % 2;
     s->store = fake_store_create(seed);
     s->inner = fake_store_port(s->store);
     boot(s);

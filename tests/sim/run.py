@@ -63,6 +63,10 @@ def add_counts(counts, lines):
             key, n, note = ("row", " ".join(words[1:4])), int(words[4]), words[5]
         elif line.startswith("fault "):
             key, n, note = ("fault", words[1]), int(words[2]), "taken"
+        elif line.startswith("met "):
+            name = line.split(maxsplit=2)[2]
+            counts["met"][name] = counts["met"].get(name, 0) + int(words[1])
+            continue
         elif line.startswith("total "):
             for name, value in zip(words[1::2], words[2::2]):
                 counts["totals"][name] = counts["totals"].get(name, 0) + int(value)
@@ -82,6 +86,8 @@ def print_table(counts, least):
             mark = f"  fewer than {least}"
             rare += 1
         print(f"{kind:5} {name:45} {n:9}{mark}")
+    for name, n in sorted(counts["met"].items()):
+        print(f"met   {name:45} {n:9}")
     print("total " + " ".join(f"{k} {v}" for k, v in counts["totals"].items()))
     return rare
 
@@ -97,7 +103,7 @@ def main():
     p.add_argument("--least", type=int, default=0, help="fail when a row or fault is rarer")
     p.add_argument("--replay", help="file of seeds that failed once: seed and turns a line")
     options = p.parse_args()
-    counts = {"rows": {}, "totals": {}}
+    counts = {"rows": {}, "met": {}, "totals": {}}
     end = options.first + options.seeds
     runs = [(at, min(PIECE, end - at)) for at in range(options.first, end, PIECE)]
     if options.replay:

@@ -25,6 +25,7 @@ struct options {
 struct totals {
     uint64_t rows[FSM_ROWS_MAX];
     uint64_t faults[FAULT_KINDS];
+    struct sim met; /* its counts of reasons alone */
     uint64_t turns, starts, accepted, refused, again, conflicts, bad, ended, moved, decisions;
 };
 
@@ -32,6 +33,8 @@ static void advance_clock(struct sim *s)
 {
     uint32_t dice = rng_below(&s->rng, 10000);
 
+    if (s->world.is_busy && dice < 9950)
+        dice = dice * 2 / 3;
     if (dice < 6500)
         s->now += rng_between(&s->rng, 50 * USEC_PER_MSEC, 2 * USEC_PER_SEC);
     else if (dice < 9500)
@@ -93,6 +96,8 @@ static void add_totals(struct totals *t, const struct sim *s)
         t->rows[i] += s->rows[i];
     for (int i = 0; i < FAULT_KINDS; i++)
         t->faults[i] += s->faults.count[i];
+    for (int i = 0; i < REASONS_MET_MAX && s->met[i].code[0]; i++)
+        sim_met(&t->met, s->met[i].code, s->met[i].n);
     t->turns += s->n_turns;
     t->starts += s->n_starts;
     t->accepted += s->client.n_accepted;
@@ -148,6 +153,8 @@ static void print_table(const struct totals *t)
     for (int i = 0; i < FAULT_KINDS; i++)
         printf("fault %s %llu %s\n", fault_name((enum fault_kind)i),
                (unsigned long long)t->faults[i], fault_text((enum fault_kind)i));
+    for (int i = 0; i < REASONS_MET_MAX && t->met.met[i].code[0]; i++)
+        printf("met %llu %s\n", (unsigned long long)t->met.met[i].n, t->met.met[i].code);
     printf("total turns %llu starts %llu accepted %llu refused %llu again %llu conflicts %llu "
            "bad-specs %llu ended %llu moved %llu\n",
            (unsigned long long)t->turns, (unsigned long long)t->starts,

@@ -27,6 +27,14 @@ enum { SIM_NODES_MAX = 256 };
 
 enum { SIM_TENANTS = 6 }; /* of wish.c */
 
+/* How often a job came into a state for a reason. */
+struct reason_met {
+    char code[32];
+    uint64_t n;
+};
+
+enum { REASONS_MET_MAX = 96, CLAIMS_MET_MAX = 64 };
+
 struct sim {
     uint64_t seed;
     bool is_verbose;
@@ -56,9 +64,12 @@ struct sim {
     int64_t ours[SIM_NODES_MAX]; /* GPUs that our gangs held on a node after the last turn */
     struct share_past past[2][SIM_TENANTS][MODELS_MAX]; /* stored last, and before a crash */
     uint64_t n_turns, n_starts, n_effects, n_jobs_ended, n_moved;
-    uint64_t rows[FSM_ROWS_MAX]; /* transitions seen, by row of the table */
-    uint64_t hash;               /* of every effect and every stored byte: the decision log */
-    int failed;                  /* a rule was broken while effects ran */
+    uint64_t rows[FSM_ROWS_MAX];            /* transitions seen, by row of the table */
+    struct reason_met met[REASONS_MET_MAX]; /* the codes of these transitions, and other marks */
+    uint32_t n_claims;
+    struct job_id claims[CLAIMS_MET_MAX]; /* open after the last turn */
+    uint64_t hash; /* of every effect and every stored byte: the decision log */
+    int failed;    /* a rule was broken while effects ran */
     struct err err;
 };
 
@@ -72,6 +83,11 @@ void sim_crash(struct sim *s, enum fault_kind kind);
 int sim_finish(struct sim *s);
 /* Fold a number into the decision log. */
 void sim_note(struct sim *s, uint64_t x);
+/* met.c: count something that the table at the end names; what became of claims in a turn, in a
+ * crash. */
+void sim_met(struct sim *s, const char *code, uint64_t n);
+void sim_met_claims(struct sim *s);
+void sim_met_crash(struct sim *s);
 /* When something is due by the world, the adapter or the daemon. */
 usec_t sim_next(const struct sim *s);
 
@@ -81,5 +97,10 @@ int check_rest(struct sim *s);
 int check_empty(struct sim *s);
 /* An effect is carried out: may it be? Counts transitions. */
 void check_effect(struct sim *s, const struct effect *fx);
+
+/* check_rights.c: limits and quotas hold; a victim was a lawful one; no taker sleeps. */
+int check_rights(struct sim *s);
+void check_taken(struct sim *s, const struct job_note *note);
+int check_takers(struct sim *s);
 
 #endif

@@ -134,7 +134,7 @@ static struct request *new_request(struct client *c)
     struct request *r = vec_push(&c->requests);
 
     r->number = (uint32_t)c->requests.n;
-    r->seed = rng_next(c->rng);
+    r->seed = wish_mood(rng_next(c->rng), c->is_busy);
     return r;
 }
 
@@ -146,9 +146,9 @@ static void submit(struct client *c, struct inbox *inbox, usec_t now)
         r->key = 1 + rng_below(c->rng, KEYS);
         /* mostly one job a key; now and then another one under the same key */
         if (fault_hits(c->faults, FAULT_CLIENT_KEY_CONFLICT, 1500)) {
-            r->seed = c->run + r->key + 1000;
+            r->seed = wish_mood(c->run + r->key + 1000, c->is_busy);
         } else {
-            r->seed = c->run + r->key;
+            r->seed = wish_mood(c->run + r->key, c->is_busy);
             c->faults->count[FAULT_CLIENT_SAME_KEY]++;
         }
     }
@@ -181,9 +181,9 @@ static struct job_id some_job(const struct client *c, usec_t now)
 /* Held jobs are released more often than others are held: they have to end, too. */
 static void change(struct client *c, struct inbox *inbox, usec_t now)
 {
-    static const enum job_verb verbs[] = {VERB_HOLD,    VERB_HOLD,    VERB_RELEASE,
-                                          VERB_RELEASE, VERB_REQUEUE, VERB_REQUEUE,
-                                          VERB_PREEMPT, VERB_PREEMPT, VERB_PREEMPT};
+    static const enum job_verb verbs[] = {VERB_HOLD,    VERB_HOLD,    VERB_RELEASE, VERB_RELEASE,
+                                          VERB_REQUEUE, VERB_REQUEUE, VERB_REQUEUE, VERB_PREEMPT,
+                                          VERB_PREEMPT, VERB_PREEMPT};
     struct job_id job = some_job(c, now);
     struct request *r = new_request(c);
 
@@ -191,7 +191,7 @@ static void change(struct client *c, struct inbox *inbox, usec_t now)
     r->verb = verbs[rng_below(c->rng, ARRAY_LEN(verbs))];
     r->job = job;
     send(c, r, inbox, now);
-    if (r->verb == VERB_PREEMPT && rng_one_in(c->rng, 3)) /* on its way back to the queue */
+    if (r->verb >= VERB_REQUEUE && rng_one_in(c->rng, 3)) /* on its way back to the queue */
         client_cancel(c, inbox, now, job);
 }
 
@@ -258,7 +258,7 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
 {
     uint32_t what = rng_below(c->rng, 100);
 
-    if (what < 14)
+    if (what < 14 || (c->is_busy && what >= 90))
         submit(c, inbox, now);
     else if (what < 18)
         client_cancel(c, inbox, now, some_job(c, now));

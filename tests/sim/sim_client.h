@@ -48,6 +48,7 @@ struct client {
     const struct state *state; /* what the door sees; valid in client_step() */
     struct rng *rng;
     struct faults *faults;
+    bool is_busy; /* asks for more, and mostly for what can run */
     uint64_t run; /* seed of the run: request ids of two runs differ */
     VEC(struct request) requests;
     VEC(struct promise) promises;

@@ -12,6 +12,8 @@
 
 enum { H100, H200, A100 };
 
+#define KEEN (UINT64_C(1) << 63) /* of a seed: see wish_mood() */
+
 static struct tenant_setting *add_tenant(struct settings *s, const char *path, uint32_t parent)
 {
     struct tenant_setting *t = &s->tenants[s->n_tenants++];
@@ -185,6 +187,26 @@ static void crumb_or_node(struct spec *s, struct rng *g)
     s->max_runtime_us = 36000 * USEC_PER_SEC;
 }
 
+uint64_t wish_mood(uint64_t seed, bool is_keen)
+{
+    return is_keen ? seed | KEEN : seed & ~KEEN;
+}
+
+/* Long enough to be in the way of others, and some of them of a higher class. */
+static void be_keen(struct spec *s, struct rng *g)
+{
+    static const char *const classes[] = {"low", "low", "normal", "high", "urgent", NULL};
+
+    s->priority_class = classes[rng_below(g, ARRAY_LEN(classes))];
+    s->preemptible = rng_one_in(g, 6) ? SPEC_NO : SPEC_YES;
+    if (s->max_runtime_us && s->max_runtime_us < 600 * USEC_PER_SEC)
+        s->max_runtime_us = 0;
+    if (!rng_one_in(g, 4))
+        s->topology_required = NULL;
+    if (!rng_one_in(g, 3))
+        s->max_queue_us = 0;
+}
+
 struct spec *wish_spec(const struct settings *settings, uint64_t seed, const char *submit_key)
 {
     static const char *const tenants[] = {"alpha", "alpha/one", "alpha/one", "alpha/two",
@@ -210,7 +232,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         s->preemption_policy = rng_one_in(&g, 2) ? "Never" : "LowerPriority";
     if (rng_one_in(&g, 20))
         s->max_lost_gpu_hours = 1;
-    s->is_held = rng_one_in(&g, 40);
+    s->is_held = rng_one_in(&g, 25);
     some_dependency(s, &g);
     some_times(s, &g);
     some_topology(s, &g);
@@ -218,6 +240,8 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     s->roles = arena_alloc(&s->arena, s->n_roles * sizeof(*s->roles));
     for (uint32_t i = 0; i < s->n_roles; i++)
         some_role(s, &s->roles[i], i, &g);
+    if (seed & KEEN)
+        be_keen(s, &g);
     s->is_movable = s->preemptible == SPEC_YES ||
                     (!s->priority_class && s->preemptible == SPEC_UNSAID && rng_one_in(&g, 2));
     s->is_movable = s->is_movable && !rng_one_in(&g, 50) && spec_gpus(s) > 0 &&

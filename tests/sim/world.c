@@ -107,7 +107,7 @@ static void plan_run(struct world *w, struct w_pod *p)
     struct rng of_job = {p->job.v ^ p->attempt};
     static const int16_t codes[] = {1, 2, 42, 137, 255};
 
-    if (rng_one_in(&of_job, 8))
+    if (w->is_busy != rng_one_in(&of_job, 8))
         p->plan_run_us = rng_between(&of_job, 600, 20000) * USEC_PER_SEC;
     else
         p->plan_run_us = rng_between(&of_job, 1, 200) * USEC_PER_SEC;

@@ -89,6 +89,7 @@ struct world {
     VEC(struct w_late) late;
     uint64_t n_uids;
     bool is_verbose;
+    bool is_busy; /* most jobs run longer than the trouble lasts: there is no room left */
     bool is_calm; /* everything heals, nothing new happens */
 };
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_rights.c - what tenants were promised: limits, quotas, nodes that preemption may take.
+ *
+ * Counted anew from the jobs, not from the tables of the core.
+ */
+#include "sim.h"
+
+#include <stdio.h>
+
+#include "core/job_life.h"
+#include "core/order.h"
+#include "core/preempt.h"
+
+static int passed(struct sim *s, const char *what, uint32_t tenant, uint32_t model)
+{
+    return err_set(&s->err, ERR_INTERNAL, "tenant %s is beyond its %s of %s",
+                   s->settings.tenants[tenant].path, what, s->settings.models[model].name);
+}
+
+/* What all gangs of a tenant and below it hold of a model; firm: of those that cannot be taken,
+ * and that this tenant's quota judges. */
+static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool is_firm)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < s->state->active.n; i++) {
+        const struct job *j = s->state->active.v[i];
+        uint64_t gpus[MODELS_MAX];
+        uint32_t t = j->tenant_ix, at = IX_NONE;
+
+        if (!j->charged_gpus || (is_firm && j->demand->is_preemptible))
+            continue;
+        if (is_firm) {
+            (void)tenant_quota(&s->state->tenants, t, model, &at);
+            t = at == tenant ? at : IX_NONE;
+        }
+        while (t != IX_NONE && t != tenant)
+            t = s->settings.tenants[t].parent;
+        if (t == IX_NONE)
+            continue;
+        job_gpus(j, j->models, gpus);
+        sum += gpus[model];
+    }
+    return sum;
+}
+
+int check_rights(struct sim *s)
+{
+    for (uint32_t t = 0; t < s->settings.n_tenants; t++)
+        for (uint32_t m = 0; m < s->settings.n_models; m++) {
+            int64_t limit = s->settings.tenants[t].limit.gpus[m];
+            int64_t quota = s->settings.tenants[t].quota.gpus[m];
+
+            if (limit >= 0 && held(s, t, m, false) > (uint64_t)limit)
+                return passed(s, "limit", t, m);
+            if (quota >= 0 && held(s, t, m, true) > (uint64_t)quota)
+                return passed(s, "quota, with gangs that cannot be taken,", t, m);
+        }
+    return 0;
+}
+
+/* A gang that is told to leave for another was taken rightly. */
+void check_taken(struct sim *s, const struct job_note *note)
+{
+    const struct job *j = state_job(s->state, note->job);
+
+    if (note->event != JOB_EV_PREEMPT || !j ||
+        (strcmp(note->reason, "PreemptedByPriority") != 0 &&
+         strcmp(note->reason, "Reclaimed") != 0))
+        return;
+    if (!j->demand->is_preemptible)
+        s->failed = err_set(&s->err, ERR_INTERNAL, "%s cannot be taken, and was", note->job_name);
+    else if (s->now - j->running_at < s->settings.min_runtime_us)
+        s->failed = err_set(&s->err, ERR_INTERNAL, "%s was taken too young", note->job_name);
+}
+
+static bool is_all_told(const struct state *s)
+{
+    if (s->mature_at || s->claims.n)
+        return false; /* somebody grows old enough, or leaves: they are asked again */
+    for (size_t i = 0; i < s->active.n; i++)
+        if (s->active.v[i]->state != JOB_RUNNING)
+            return false;
+    return true;
+}
+
+/* Nobody sleeps who could take what he needs. */
+int check_takers(struct sim *s)
+{
+    if (!s->state->is_synced || !s->state->is_cluster_up || !s->state->is_quiet ||
+        s->wake <= s->now || !is_all_told(s->state))
+        return 0;
+    sim_met(s, "(takers asked)", 1);
+    for (size_t i = 0; i < s->state->by_id.n; i++) {
+        struct job *j = s->state->by_id.v[i];
+        struct event ev = {0};
+        struct bucket was;
+        bool is_found;
+
+        if (!j->bucket || j->bucket->head != j || j->not_before > s->now || j->tenant_ix == IX_NONE)
+            continue;
+        was = *j->bucket;
+        is_found = preempt_plan(s->state, j, s->now, &ev);
+        *j->bucket = was;
+        event_fini(&ev);
+        if (is_found)
+            return err_set(&s->err, ERR_INTERNAL, "job %s sleeps and could take what it needs",
+                           j->name);
+    }
+    return 0;
+}
