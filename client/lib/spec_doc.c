@@ -207,10 +207,37 @@ static void put_depends(struct arena *a, struct document *d, const Queued__V1__J
     put_nonempty(a, d, "dependsOn", list);
 }
 
+static struct document *failure_policy(struct arena *a, const Queued__V1__JobSpec *m)
+{
+    struct document *d = document_map(a), *backoff = document_map(a), *rules = document_list(a);
+
+    if (m->has_max_restarts)
+        document_put_int(a, d, "maxRestarts", m->max_restarts);
+    put_duration(a, d, "resetAfter", m->has_reset_after_us, m->reset_after_us);
+    put_duration(a, backoff, "initial", m->has_backoff_us, m->backoff_us);
+    put_duration(a, backoff, "max", m->has_backoff_max_us, m->backoff_max_us);
+    put_nonempty(a, d, "backoff", backoff);
+    if (m->has_exclude_failed_nodes)
+        document_put_bool(a, d, "excludeFailedNodes", m->exclude_failed_nodes);
+    for (size_t i = 0; i < m->n_failure_rules; i++) {
+        const Queued__V1__FailureRule *from = m->failure_rules[i];
+        struct document *rule = document_map(a), *codes = document_list(a);
+
+        for (size_t k = 0; k < from->n_exit_codes; k++)
+            document_add(a, codes, document_int(a, from->exit_codes[k]));
+        put_nonempty(a, rule, "onExitCodes", codes);
+        put_texts(a, rule, "onReason", from->reasons, from->n_reasons);
+        document_put_text(a, rule, "action", from->action);
+        document_add(a, rules, rule);
+    }
+    put_nonempty(a, d, "rules", rules);
+    return d;
+}
+
 struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
 {
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
-    struct document *failure = document_map(a), *checkpoint = document_map(a), *roles;
+    struct document *checkpoint = document_map(a), *roles;
     struct document *preemption = document_map(a);
 
     document_put_text(a, d, "tenant", m->tenant);
@@ -245,9 +272,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     roles = document_put_list(a, d, "roles");
     for (size_t i = 0; i < m->n_roles; i++)
         document_add(a, roles, role(a, m->roles[i]));
-    if (m->has_max_restarts)
-        document_put_int(a, failure, "maxRestarts", m->max_restarts);
-    put_nonempty(a, d, "failurePolicy", failure);
+    put_nonempty(a, d, "failurePolicy", failure_policy(a, m));
     put_duration(a, checkpoint, "grace", m->has_checkpoint_grace_us, m->checkpoint_grace_us);
     put_nonempty(a, d, "checkpoint", checkpoint);
     return d;

@@ -181,6 +181,33 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->slice_size = s->slice_size;
 }
 
+static void pack_failure(Queued__V1__JobSpec *m, const struct queued_spec *s, struct arena *arena)
+{
+    m->has_reset_after_us = s->reset_after_us > 0;
+    m->reset_after_us = (uint64_t)s->reset_after_us;
+    m->has_backoff_us = s->backoff_us > 0;
+    m->backoff_us = (uint64_t)s->backoff_us;
+    m->has_backoff_max_us = s->backoff_max_us > 0;
+    m->backoff_max_us = (uint64_t)s->backoff_max_us;
+    m->has_exclude_failed_nodes = s->has_exclude_nodes;
+    m->exclude_failed_nodes = s->excludes_nodes;
+    m->n_failure_rules = s->n_rules;
+    m->failure_rules = arena_alloc(arena, (s->n_rules + 1) * sizeof(*m->failure_rules));
+    for (size_t i = 0; i < s->n_rules; i++) {
+        Queued__V1__FailureRule *to = arena_alloc(arena, sizeof(*to));
+
+        queued__v1__failure_rule__init(to);
+        to->n_exit_codes = s->rules[i].n_codes;
+        to->exit_codes = arena_alloc(arena, (s->rules[i].n_codes + 1) * sizeof(*to->exit_codes));
+        for (size_t k = 0; k < s->rules[i].n_codes; k++)
+            to->exit_codes[k] = s->rules[i].codes[k];
+        to->n_reasons = s->rules[i].n_reasons;
+        to->reasons = texts(s->rules[i].reasons, s->rules[i].n_reasons, arena);
+        to->action = text(s->rules[i].action);
+        m->failure_rules[i] = to;
+    }
+}
+
 /* What a caller of the C interface may have left out, and the packer could not stand. */
 static int check_shape(const struct queued_spec *s, struct err *err)
 {
@@ -224,6 +251,7 @@ int spec_pack(Queued__V1__JobSpec **ret, const struct queued_spec *s, struct are
         m->roles[i] = pack_role(&s->roles[i], arena);
     m->has_max_restarts = s->has_max_restarts;
     m->max_restarts = s->max_restarts;
+    pack_failure(m, s, arena);
     bytes = queued__v1__job_spec__get_packed_size(m);
     if (bytes > SPEC_PACKED_MAX)
         return err_set(err, ERR_INVALID,

@@ -97,47 +97,6 @@ static int read_topology(const struct yaml_at *at, void *out, struct err *err)
     return yaml_walk(at, topology_fields, ARRAY_LEN(topology_fields), out, err);
 }
 
-static int read_max_restarts(const struct yaml_at *at, void *out, struct err *err)
-{
-    struct spec_draft *d = out;
-    uint64_t v;
-
-    if (yaml_u64(at, 0, JOB_RESTARTS_MAX, &v, err))
-        return -1;
-    d->spec.max_restarts = (uint32_t)v;
-    d->spec.has_max_restarts = true;
-    return 0;
-}
-
-/* The whole gang restarts: that is what this version does, so saying it is allowed. */
-static int read_scope(const struct yaml_at *at, void *out, struct err *err)
-{
-    const char *s;
-
-    (void)out;
-    if (yaml_string(at, &s, err))
-        return -1;
-    if (strcmp(s, "gang") == 0)
-        return 0;
-    if (strcmp(s, "role") == 0 || strcmp(s, "pod") == 0)
-        return yaml_fail(at, err, "%s is not acted on by this version; use gang or remove it", s);
-    return yaml_fail(at, err, "\"%.40s\" is no scope; use gang", s);
-}
-
-static const struct yaml_field failure_fields[] = {
-    {"maxRestarts", read_max_restarts, 0, false, NULL},
-    {"scope", read_scope, 0, false, NULL},
-    {"resetAfter", NULL, 0, false, SPEC_LATER},
-    {"backoff", NULL, 0, false, SPEC_LATER},
-    {"rules", NULL, 0, false, SPEC_LATER},
-    {"excludeFailedNodes", NULL, 0, false, SPEC_LATER},
-};
-
-static int read_failure_policy(const struct yaml_at *at, void *out, struct err *err)
-{
-    return yaml_walk(at, failure_fields, ARRAY_LEN(failure_fields), out, err);
-}
-
 /* One of two words; NULL: neither. */
 static int read_word(const struct yaml_at *at, const char *one, const char *two, const char **ret,
                      struct err *err)

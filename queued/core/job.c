@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/failure.h"
 #include "util/mem.h"
 #include "util/str.h"
 
@@ -76,6 +77,7 @@ void job_destroy(struct job *j)
     if (j->move)
         free(j->move->members);
     free(j->move);
+    failure_destroy(j->failure);
     free(j->reason.text);
     free(j->members);
     free(j->texts);

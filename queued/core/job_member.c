@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/failure.h"
 #include "core/job_life.h"
 #include "core/place.h"
 #include "core/preempt.h"
@@ -54,22 +55,6 @@ void job_member_running(struct state *s, struct job *j, struct member *m, struct
     check_progress(s, j, fx);
 }
 
-/* Failures that the node made, not the job: restarted free of charge. */
-static bool is_node_trouble(const char *reason)
-{
-    static const char *const words[] = {"OutOf",        "UnexpectedAdmissionError",
-                                        "NodeShutdown", "Shutdown",
-                                        "NodeAffinity", "Evicted",
-                                        "NodeLost",     "DisruptionTarget"};
-
-    if (strcmp(reason, "OutOfMemory") == 0)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strncmp(reason, words[i], strlen(words[i])) == 0)
-            return true;
-    return false;
-}
-
 static void exclude(struct job *j, uint32_t node_ix)
 {
     if (place_excludes(j->excluded, node_ix))
@@ -78,28 +63,66 @@ static void exclude(struct job *j, uint32_t node_ix)
     j->excluded[0] = node_ix;
 }
 
-/* A member failed by its own fault. */
-static void fail(struct state *s, struct job *j, const char *text, struct effects *fx)
+/* It is the job's doing: start again if it may, after a while. */
+static void restart_counted(struct state *s, struct job *j, struct job_step *step,
+                            struct effects *fx)
 {
-    struct job_step step = {.event = JOB_EV_MEMBER_FAILED, .code = "ExitCode", .text = text};
-    bool may_restart = j->restarts < j->max_restarts;
+    enum job_state end = step->event == JOB_EV_MEMBER_LOST ? JOB_LOST : JOB_FAILED;
+    bool may_restart;
+
+    if (j->state == JOB_RUNNING && s->now - j->running_at >= failure_reset_after(j->failure))
+        j->restarts = 0;
+    may_restart = j->restarts < j->max_restarts;
+    if (may_restart)
+        j->not_before = s->now + failure_back_off(j->failure, j->restarts++);
+    if (j->state != JOB_RUNNING)
+        step->outcome = may_restart ? JOB_PENDING : end;
+    else if (!may_restart) {
+        step->event = JOB_EV_GIVE_UP;
+        step->outcome = end;
+    }
+    (void)job_move(s, j, step, fx);
+}
+
+/* A member failed or is gone: what that means for the gang. */
+static void judge(struct state *s, struct job *j, const struct fault *fault, struct job_step *step,
+                  struct effects *fx)
+{
+    struct verdict v = failure_judge(j->failure, fault);
+    char text[REASON_TEXT_MAX + 1];
 
     if (j->state != JOB_BINDING && j->state != JOB_STARTING && j->state != JOB_RUNNING)
         return;
-    if (may_restart)
-        j->not_before = s->now + job_back_off(j->restarts++, 30, 600);
-    if (j->state != JOB_RUNNING)
-        step.outcome = may_restart ? JOB_PENDING : JOB_FAILED;
-    else if (!may_restart) {
-        step.event = JOB_EV_GIVE_UP;
-        step.outcome = JOB_FAILED;
+    (void)snprintf(text, sizeof(text), "%s", step->text);
+    if (v.rule)
+        (void)snprintf(text, sizeof(text), "%.180s; failurePolicy.rules[%u]: %s", step->text,
+                       v.rule - 1, spec_action_word(v.action));
+    step->text = text;
+    switch (v.action) {
+    case SPEC_EXCLUDE:
+        exclude(j, fault->node_ix);
+        /* fall through */
+    case SPEC_RESTART_FREE:
+        if (!v.is_node && j->state == JOB_RUNNING)
+            j->not_before = s->now + failure_back_off(j->failure, 0);
+        step->event = JOB_EV_MEMBER_LOST;
+        job_undo(s, j, step, fx);
+        return;
+    case SPEC_FAIL:
+        step->event = j->state == JOB_RUNNING ? JOB_EV_GIVE_UP : JOB_EV_MEMBER_FAILED;
+        step->outcome = JOB_FAILED;
+        (void)job_move(s, j, step, fx);
+        return;
+    default:
+        restart_counted(s, j, step, fx);
     }
-    (void)job_move(s, j, &step, fx);
 }
 
 void job_member_ended(struct state *s, struct job *j, struct member *m, const struct pod_fact *pod,
                       struct effects *fx)
 {
+    struct fault fault = {
+        .reason = pod->reason, .exit_code = pod->exit_code, .node_ix = m->node_ix};
     char text[REASON_TEXT_MAX + 1];
     char name[POD_NAME_TEXT];
 
@@ -112,15 +135,14 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
     job_save(s, j, fx); /* its pod may be cleaned up before a restart */
     if (pod->phase == POD_SUCCEEDED) {
         check_progress(s, j, fx);
-    } else if (is_node_trouble(pod->reason)) {
-        exclude(j, m->node_ix);
+    } else if (failure_judge(NULL, &fault).is_node) {
         (void)snprintf(text, sizeof(text), "%s: %s on %.100s", job_pod_name(name, j, m),
                        pod->reason, pod->node);
-        job_undo(s, j, &(struct job_step){JOB_EV_MEMBER_LOST, 0, "NodeTrouble", text}, fx);
+        judge(s, j, &fault, &(struct job_step){JOB_EV_MEMBER_LOST, 0, "NodeTrouble", text}, fx);
     } else {
         (void)snprintf(text, sizeof(text), "exit code %d on %s%s%s", pod->exit_code,
                        job_pod_name(name, j, m), *pod->reason ? ": " : "", pod->reason);
-        fail(s, j, text, fx);
+        judge(s, j, &fault, &(struct job_step){JOB_EV_MEMBER_FAILED, 0, "ExitCode", text}, fx);
     }
     job_check_gone(s, j, fx);
 }
@@ -137,7 +159,8 @@ void job_member_gone(struct state *s, struct job *j, struct member *m, const cha
         return; /* a finished member stays finished when its pod is cleaned up */
     job_release(s, j, m, MEMBER_GONE);
     (void)snprintf(text, sizeof(text), "pod %s %s", job_pod_name(name, j, m), why);
-    job_undo(s, j, &(struct job_step){JOB_EV_MEMBER_LOST, 0, "MemberLost", text}, fx);
+    judge(s, j, &(struct fault){.exit_code = -1, .node_ix = m->node_ix},
+          &(struct job_step){JOB_EV_MEMBER_LOST, 0, "MemberLost", text}, fx);
     job_check_gone(s, j, fx);
 }
 
@@ -231,7 +254,7 @@ void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effe
             /* its kubelet, should it come back, must not go on with it */
             effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
         }
-        if (moves_on)
+        if (moves_on && failure_excludes(j->failure))
             exclude(j, node_ix);
         job_member_gone(s, j, m, why, fx);
     }

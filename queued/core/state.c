@@ -15,6 +15,7 @@
 #include "core/claim.h"
 #include "core/depend.h"
 #include "core/expire.h"
+#include "core/failure.h"
 #include "core/facts.h"
 #include "core/intake.h"
 #include "core/job_life.h"
@@ -279,6 +280,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     job->is_resumed = false;
     job->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;
     job->is_movable = spec->is_movable;
+    job->failure = failure_of(&spec->failure);
     if (job->id.v > s->meta.last_id.v)
         s->meta.last_id = job->id;
     intake_add_job(s, job);

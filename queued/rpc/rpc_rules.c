@@ -78,6 +78,12 @@ static const struct rpc_rule role_rules[] = {
     {"mixed_drivers", RULE_NUMBER, 0, 1, 1},
 };
 
+static const struct rpc_rule failure_rules[] = {
+    {"exit_codes", RULE_NUMBER, 1, 255, RULE_WORDS_MAX},
+    {"reasons", RULE_LINE, 1, LABEL_MAX, RULE_WORDS_MAX},
+    {"action", RULE_LINE, 1, 31, 1},
+};
+
 static const struct rpc_rule spec_rules[] = {
     {"name", RULE_LABEL, 1, JOB_BASE_NAME_MAX, 1},
     {"tenant", RULE_PATH, 0, TENANT_PATH_MAX, 1},
@@ -102,6 +108,11 @@ static const struct rpc_rule spec_rules[] = {
     {"depends_on", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_DEPENDS_MAX},
     {"slice_level", RULE_LINE, 1, LABEL_MAX, 1},
     {"slice_size", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"reset_after_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"backoff_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"backoff_max_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"exclude_failed_nodes", RULE_NUMBER, 0, 1, 1},
+    {"failure_rules", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_RULES_MAX},
     {"movable", RULE_NUMBER, 0, 1, 1},
 };
 
@@ -191,6 +202,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__volume__descriptor, volume_rules},
     {&queued__v1__extended__descriptor, extended_rules},
     {&queued__v1__role__descriptor, role_rules},
+    {&queued__v1__failure_rule__descriptor, failure_rules},
     {&queued__v1__job_spec__descriptor, spec_rules},
     {&queued__v1__job_filter__descriptor, filter_rules},
     {&queued__v1__hello_request__descriptor, header_only_rules},

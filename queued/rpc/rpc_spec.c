@@ -120,6 +120,28 @@ static void role_from(struct arena *a, const Queued__V1__Role *m, struct spec_ro
     affinity_from(a, m, r);
 }
 
+static void failure_from(struct arena *a, const Queued__V1__JobSpec *m, struct spec_failure *f)
+{
+    f->reset_after_us = (usec_t)m->reset_after_us;
+    f->backoff_us = (usec_t)m->backoff_us;
+    f->backoff_max_us = (usec_t)m->backoff_max_us;
+    if (m->has_exclude_failed_nodes)
+        f->excludes_nodes = m->exclude_failed_nodes ? SPEC_YES : SPEC_NO;
+    f->n_rules = (uint32_t)m->n_failure_rules;
+    f->rules = arena_alloc(a, m->n_failure_rules * sizeof(*f->rules));
+    for (size_t i = 0; i < m->n_failure_rules; i++) {
+        const Queued__V1__FailureRule *from = m->failure_rules[i];
+        struct spec_rule *rule = &f->rules[i];
+
+        rule->n_codes = (uint32_t)from->n_exit_codes;
+        rule->codes = arena_alloc(a, from->n_exit_codes * sizeof(*rule->codes));
+        for (size_t k = 0; k < from->n_exit_codes; k++)
+            rule->codes[k] = from->exit_codes[k];
+        rule->reasons = strings_from(a, from->reasons, from->n_reasons);
+        rule->action = spec_action(from->action ? from->action : "");
+    }
+}
+
 struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
 {
     struct spec *s = spec_create();
@@ -146,6 +168,7 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
         role_from(a, m->roles[i], &s->roles[i]);
     if (m->has_max_restarts)
         s->max_restarts = m->max_restarts;
+    failure_from(a, m, &s->failure);
     if (m->has_checkpoint_grace_us)
         s->checkpoint_grace_us = (usec_t)m->checkpoint_grace_us;
     if (m->has_preemptible)
@@ -307,6 +330,31 @@ static Queued__V1__Role *role_to(struct arena *a, const struct spec_role *r)
     return m;
 }
 
+static void failure_to(struct arena *a, const struct spec_failure *f, Queued__V1__JobSpec *m)
+{
+    m->has_reset_after_us = f->reset_after_us > 0;
+    m->reset_after_us = (uint64_t)f->reset_after_us;
+    m->has_backoff_us = f->backoff_us > 0;
+    m->backoff_us = (uint64_t)f->backoff_us;
+    m->has_backoff_max_us = f->backoff_max_us > 0;
+    m->backoff_max_us = (uint64_t)f->backoff_max_us;
+    m->has_exclude_failed_nodes = f->excludes_nodes != SPEC_UNSAID;
+    m->exclude_failed_nodes = f->excludes_nodes == SPEC_YES;
+    m->n_failure_rules = f->n_rules;
+    m->failure_rules = arena_alloc(a, f->n_rules * sizeof(*m->failure_rules));
+    for (uint32_t i = 0; i < f->n_rules; i++) {
+        Queued__V1__FailureRule *to = arena_alloc(a, sizeof(*to));
+
+        queued__v1__failure_rule__init(to);
+        to->n_exit_codes = f->rules[i].n_codes;
+        to->exit_codes = f->rules[i].codes;
+        to->n_reasons = f->rules[i].reasons.n;
+        to->reasons = strings_to(a, &f->rules[i].reasons);
+        to->action = rpc_text(spec_action_word(f->rules[i].action));
+        m->failure_rules[i] = to;
+    }
+}
+
 Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
 {
     Queued__V1__JobSpec *m = arena_alloc(a, sizeof(*m));
@@ -335,6 +383,7 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
         m->roles[i] = role_to(a, &s->roles[i]);
     m->has_max_restarts = true;
     m->max_restarts = s->max_restarts;
+    failure_to(a, &s->failure, m);
     m->has_checkpoint_grace_us = true;
     m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
     m->has_preemptible = s->preemptible != SPEC_UNSAID;

@@ -84,6 +84,48 @@ void spec_copy_placement(struct arena *a, struct spec_role *to, const struct spe
     to->cuda_min = copy_text(a, from->cuda_min);
 }
 
+void spec_copy_failure(struct arena *a, struct spec_failure *to, const struct spec_failure *from)
+{
+    *to = *from;
+    to->rules = arena_alloc(a, from->n_rules * sizeof(*to->rules));
+    for (uint32_t i = 0; i < from->n_rules; i++) {
+        const struct spec_rule *rule = &from->rules[i];
+
+        to->rules[i] = *rule;
+        to->rules[i].codes = arena_alloc(a, rule->n_codes * sizeof(*rule->codes));
+        for (uint32_t k = 0; k < rule->n_codes; k++)
+            to->rules[i].codes[k] = rule->codes[k];
+        to->rules[i].reasons = copy_strings(a, &rule->reasons);
+    }
+}
+
+bool spec_failure_is_default(const struct spec_failure *f)
+{
+    return !f->reset_after_us && !f->backoff_us && !f->backoff_max_us && !f->n_rules &&
+           f->excludes_nodes == SPEC_UNSAID;
+}
+
+static const char *const actions[SPEC_ACTIONS] = {
+    [SPEC_RESTART] = "Restart",
+    [SPEC_RESTART_FREE] = "RestartFree",
+    [SPEC_FAIL] = "Fail",
+    [SPEC_EXCLUDE] = "ExcludeNodeAndRestart",
+};
+
+enum spec_action spec_action(const char *word)
+{
+    int a = 0;
+
+    while (a < SPEC_ACTIONS && strcmp(actions[a], word) != 0)
+        a++;
+    return (enum spec_action)a;
+}
+
+const char *spec_action_word(enum spec_action action)
+{
+    return actions[action];
+}
+
 static void copy_role(struct arena *a, struct spec_role *to, const struct spec_role *from)
 {
     *to = *from;
@@ -129,6 +171,7 @@ struct spec *spec_copy(const struct spec *s)
     to->preemption_policy = copy_text(a, s->preemption_policy);
     to->on_preemption = copy_text(a, s->on_preemption);
     to->depends_on = copy_pairs(a, &s->depends_on);
+    spec_copy_failure(a, &to->failure, &s->failure);
     to->topology_preferred = copy_text(a, s->topology_preferred);
     to->roles = arena_alloc(a, s->n_roles * sizeof(*to->roles));
     for (uint32_t i = 0; i < s->n_roles; i++)
@@ -299,6 +342,27 @@ static void feed_role(const struct feed *f, const struct spec_role *r)
     feed_role_more(f, r);
 }
 
+static void feed_failure(const struct feed *f, const struct spec_failure *policy)
+{
+    if (spec_failure_is_default(policy))
+        return;
+    feed_text(f, "failurePolicy");
+    feed_number(f, policy->reset_after_us);
+    feed_number(f, policy->backoff_us);
+    feed_number(f, policy->backoff_max_us);
+    feed_number(f, policy->excludes_nodes);
+    feed_number(f, policy->n_rules);
+    for (uint32_t i = 0; i < policy->n_rules; i++) {
+        const struct spec_rule *rule = &policy->rules[i];
+
+        feed_number(f, rule->n_codes);
+        for (uint32_t k = 0; k < rule->n_codes; k++)
+            feed_number(f, rule->codes[k]);
+        feed_strings(f, &rule->reasons);
+        feed_number(f, rule->action);
+    }
+}
+
 void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size_t len), void *ctx)
 {
     const struct feed f = {.sink = sink, .ctx = ctx};
@@ -347,4 +411,5 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_text(&f, "dependsOn");
         feed_pairs(&f, &s->depends_on);
     }
+    feed_failure(&f, &s->failure);
 }

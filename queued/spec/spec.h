@@ -108,6 +108,32 @@ enum spec_condition { SPEC_SUCCEEDED, SPEC_FINISHED, SPEC_STARTED, SPEC_FAILED, 
 
 enum spec_choice { SPEC_UNSAID, SPEC_YES, SPEC_NO };
 
+/* What a failure leads to. */
+enum spec_action {
+    SPEC_RESTART,      /* counts against maxRestarts */
+    SPEC_RESTART_FREE, /* does not */
+    SPEC_FAIL,
+    SPEC_EXCLUDE, /* free, and not on that node again */
+    SPEC_ACTIONS,
+};
+
+/* A rule of failurePolicy: either exit codes or reasons, one of which is enough. */
+struct spec_rule {
+    uint32_t *codes; /* 1..255 */
+    uint32_t n_codes;
+    struct spec_strings reasons;
+    enum spec_action action;
+};
+
+/* failurePolicy, but for maxRestarts; all 0: as if left out. */
+struct spec_failure {
+    usec_t reset_after_us;             /* a run this long gives the restarts back */
+    usec_t backoff_us, backoff_max_us; /* before the first counted restart, and at most */
+    enum spec_choice excludes_nodes;   /* that look broken; default: yes */
+    struct spec_rule *rules;           /* the first that matches holds */
+    uint32_t n_rules;
+};
+
 struct spec {
     struct arena arena;
     const char *name; /* metadata.name, without suffix */
@@ -128,6 +154,7 @@ struct spec {
     struct spec_role *roles;
     uint32_t n_roles;
     uint32_t max_restarts;
+    struct spec_failure failure;
     usec_t checkpoint_grace_us;    /* default 30 s */
     struct spec_pairs depends_on;  /* job (name or id) and condition */
     bool is_held;                  /* hold: begins Held */
@@ -154,6 +181,14 @@ void spec_copy_placement(struct arena *a, struct spec_role *to, const struct spe
  * field ("spec.roles[0].resources.gpus: ..."). INVALID: the file must change. REFUSED: the
  * configuration forbids it (unknown tenant, class or level; above the limit). */
 int spec_check(struct spec *s, const struct settings *settings, struct err *err);
+
+/* A deep copy into the arena. */
+void spec_copy_failure(struct arena *a, struct spec_failure *to, const struct spec_failure *from);
+/* Is nothing of it given? */
+bool spec_failure_is_default(const struct spec_failure *f);
+/* Of the word; SPEC_ACTIONS: it is none. */
+enum spec_action spec_action(const char *word);
+const char *spec_action_word(enum spec_action action);
 
 /* Of the word; SPEC_CONDITIONS: it is none. */
 enum spec_condition spec_condition(const char *word);

@@ -202,8 +202,6 @@ static int check_times(struct check *c)
         return err_set(c->err, ERR_INVALID,
                        "spec.checkpoint.grace: must be 0s to %llds, the site's cap",
                        (long long)(c->settings->grace_cap_us / USEC_PER_SEC));
-    if (s->max_restarts > JOB_RESTARTS_MAX)
-        return spec_bad(c, "spec.failurePolicy.maxRestarts", "must be at most 1000000");
     if (s->submit_key &&
         (!*s->submit_key || !is_text(s->submit_key, SUBMIT_KEY_MAX) || strchr(s->submit_key, '\n')))
         return spec_bad(c, "spec.submitKey",
@@ -544,7 +542,8 @@ int spec_check(struct spec *s, const struct settings *settings, struct err *err)
     struct check c = {.spec = s, .settings = settings, .err = err, .tenant = IX_NONE};
 
     if (check_metadata(&c) || check_tenant(&c) || check_class(&c) || check_preemption(&c) ||
-        check_times(&c) || check_depends(&c) || check_roles(&c) || check_topology(&c))
+        check_times(&c) || spec_check_failure(&c) || check_depends(&c) || check_roles(&c) ||
+        check_topology(&c))
         return -1;
     return check_limits(&c);
 }

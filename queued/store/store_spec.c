@@ -16,6 +16,7 @@ typedef Queued__Record__VolumeRecord volume_record;
 typedef Queued__Record__TolerationRecord toleration_record;
 typedef Queued__Record__ExtendedRecord extended_record;
 typedef Queued__Record__MatchRecord match_record;
+typedef Queued__Record__RuleRecord rule_record;
 
 /* Borrowed; "" stays "", as NULL means not given. */
 static char *text(const char *s)
@@ -147,6 +148,27 @@ static role_record *make_role(const struct spec_role *role, struct arena *a)
     return r;
 }
 
+static void make_failure(spec_record *r, const struct spec_failure *f, struct arena *a)
+{
+    PACK(r, reset_after_us, f->reset_after_us);
+    PACK(r, backoff_us, f->backoff_us);
+    PACK(r, backoff_max_us, f->backoff_max_us);
+    r->has_excludes_nodes = f->excludes_nodes != SPEC_UNSAID;
+    r->excludes_nodes = f->excludes_nodes == SPEC_YES;
+    r->n_failure_rules = f->n_rules;
+    r->failure_rules = arena_alloc(a, f->n_rules * sizeof(*r->failure_rules));
+    for (uint32_t i = 0; i < f->n_rules; i++) {
+        rule_record *rule = arena_alloc(a, sizeof(*rule));
+
+        queued__record__rule_record__init(rule);
+        rule->n_codes = f->rules[i].n_codes;
+        rule->codes = f->rules[i].codes;
+        rule->reasons = make_strings(&f->rules[i].reasons, &rule->n_reasons, a);
+        rule->action = text(spec_action_word(f->rules[i].action));
+        r->failure_rules[i] = rule;
+    }
+}
+
 void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
 {
     r->name = text(s->name);
@@ -167,6 +189,7 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     for (uint32_t i = 0; i < s->n_roles; i++)
         r->roles[i] = make_role(&s->roles[i], a);
     PACK(r, max_restarts, s->max_restarts);
+    make_failure(r, &s->failure, a);
     PACK(r, checkpoint_grace_us, s->checkpoint_grace_us);
     r->has_preemptible = s->preemptible != SPEC_UNSAID;
     r->preemptible = s->preemptible == SPEC_YES;
@@ -338,7 +361,33 @@ static int check_spec(const spec_record *r, struct err *err)
     }
     if (pods > JOB_PODS_MAX)
         return err_set(err, ERR_INVALID, "%" PRIu64 " pods", pods);
+    for (size_t i = 0; i < r->n_failure_rules; i++)
+        if (!r->failure_rules[i]->action ||
+            spec_action(r->failure_rules[i]->action) == SPEC_ACTIONS)
+            return err_set(err, ERR_INVALID, "a rule of failurePolicy without an action");
     return 0;
+}
+
+static void take_failure(struct spec_failure *f, const spec_record *r, struct arena *a)
+{
+    f->reset_after_us = r->reset_after_us;
+    f->backoff_us = r->backoff_us;
+    f->backoff_max_us = r->backoff_max_us;
+    if (r->has_excludes_nodes)
+        f->excludes_nodes = r->excludes_nodes ? SPEC_YES : SPEC_NO;
+    f->n_rules = (uint32_t)r->n_failure_rules;
+    f->rules = arena_alloc(a, r->n_failure_rules * sizeof(*f->rules));
+    for (size_t i = 0; i < r->n_failure_rules; i++) {
+        const rule_record *from = r->failure_rules[i];
+        struct spec_rule *rule = &f->rules[i];
+
+        rule->n_codes = (uint32_t)from->n_codes;
+        rule->codes = arena_alloc(a, from->n_codes * sizeof(*rule->codes));
+        for (size_t k = 0; k < from->n_codes; k++)
+            rule->codes[k] = from->codes[k];
+        take_strings(&rule->reasons, from->reasons, from->n_reasons, a);
+        rule->action = spec_action(from->action); /* check_spec() */
+    }
 }
 
 static struct spec *take_spec(const spec_record *r)
@@ -364,6 +413,7 @@ static struct spec *take_spec(const spec_record *r)
     for (size_t i = 0; i < r->n_roles; i++)
         take_role(&s->roles[i], r->roles[i], a);
     s->max_restarts = r->max_restarts;
+    take_failure(&s->failure, r, a);
     s->checkpoint_grace_us = r->checkpoint_grace_us;
     if (r->has_preemptible)
         s->preemptible = r->preemptible ? SPEC_YES : SPEC_NO;

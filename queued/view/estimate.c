@@ -105,6 +105,7 @@ static struct job *copy_job(struct plan *p, const struct job *from)
     j->demand = copy_demand(p, from->demand);
     memset(&j->waits, 0, sizeof(j->waits));
     j->bucket = NULL;
+    j->failure = NULL;
     j->prev = j->next = NULL;
     j->timer_ix = SIZE_MAX;
     j->timer_at = 0;

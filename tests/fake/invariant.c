@@ -65,6 +65,8 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         is_active |= s->active.v[i] == j;
     if (is_active != job_state_is_active(j->state))
         return broken(err, "active list and state differ", j->name);
+    if (j->restarts > j->max_restarts)
+        return broken(err, "it restarted more often than it may", j->name);
     if (j->claim && j->state != JOB_PENDING)
         return broken(err, "a claim of a job that does not wait", j->name);
     if ((j->bucket != NULL) != (j->state == JOB_PENDING && !j->waits.n && !j->claim))

@@ -153,6 +153,35 @@ static void some_times(struct spec *s, struct rng *g)
     s->max_restarts = rng_below(g, 4);
 }
 
+/* Codes and reasons are those of world.c. */
+static void some_failure(struct spec *s, struct rng *g)
+{
+    static const uint32_t codes[] = {1, 2, 42, 137, 255};
+    static const char *const reasons[] = {"NodeLost", "Rejected", "OOMKilled"};
+
+    if (!rng_one_in(g, 3))
+        return;
+    s->failure.excludes_nodes = (enum spec_choice)rng_below(g, 3);
+    s->failure.reset_after_us = rng_one_in(g, 2) ? 60 * USEC_PER_SEC : 0;
+    s->failure.backoff_us = rng_one_in(g, 2) ? 2 * USEC_PER_SEC : 0;
+    s->failure.n_rules = rng_below(g, 4);
+    s->failure.rules = arena_alloc(&s->arena, s->failure.n_rules * sizeof(*s->failure.rules));
+    for (uint32_t i = 0; i < s->failure.n_rules; i++) {
+        struct spec_rule *rule = &s->failure.rules[i];
+
+        rule->action = (enum spec_action)rng_below(g, SPEC_ACTIONS);
+        if (rng_one_in(g, 2)) {
+            rule->n_codes = 1;
+            rule->codes = arena_alloc(&s->arena, sizeof(*rule->codes));
+            rule->codes[0] = codes[rng_below(g, ARRAY_LEN(codes))];
+        } else {
+            rule->reasons.n = 1;
+            rule->reasons.v = arena_alloc(&s->arena, sizeof(*rule->reasons.v));
+            rule->reasons.v[0] = reasons[rng_below(g, ARRAY_LEN(reasons))];
+        }
+    }
+}
+
 /* On the newest job of a name. Held jobs of a kind wait more often, so that they end waiting. */
 static void some_dependency(struct spec *s, struct rng *g)
 {
@@ -235,6 +264,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     s->is_held = rng_one_in(&g, 25);
     some_dependency(s, &g);
     some_times(s, &g);
+    some_failure(s, &g);
     some_topology(s, &g);
     s->n_roles = rng_one_in(&g, 4) ? 1 + rng_below(&g, 3) : 1;
     s->roles = arena_alloc(&s->arena, s->n_roles * sizeof(*s->roles));

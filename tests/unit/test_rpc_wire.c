@@ -421,6 +421,9 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     const char *names[] = {"n0", "n1"};
     struct spec_match match = {2, "zone", "NotIn", {names, 2}};
     struct spec_pair waits = {"first", "failed"};
+    uint32_t codes[] = {3, 137};
+    struct spec_rule rules[] = {{codes, 2, {NULL, 0}, SPEC_FAIL},
+                                {NULL, 0, {names, 2}, SPEC_EXCLUDE}};
     struct spec *s = site_spec("job", 4, 8), *again;
     struct spec_role *role = &s->roles[0];
     struct str a = {0}, b = {0};
@@ -439,6 +442,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     role->driver_min = "550.54";
     role->cuda_min = "12.4";
     role->mixed_drivers = true;
+    s->failure = (struct spec_failure){1, 2, 3, SPEC_NO, rules, 2};
     again = rpc_spec_from(rpc_spec_to(&arena, s));
     spec_feed(s, feed_str, &a);
     spec_feed(again, feed_str, &b);

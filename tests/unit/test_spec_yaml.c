@@ -71,6 +71,32 @@ static uint8_t *pack(const struct queued_spec *s, size_t *len)
     return bytes;
 }
 
+static void check_failure_policy(const struct queued_spec *s)
+{
+    assert_true(s->reset_after_us == INT64_C(7200000000));
+    assert_true(s->backoff_us == INT64_C(10000000) && s->backoff_max_us == INT64_C(300000000));
+    assert_true(s->has_exclude_nodes && !s->excludes_nodes);
+    assert_int_equal(s->n_rules, 2);
+    assert_int_equal(s->rules[0].n_codes, 2);
+    assert_int_equal(s->rules[0].codes[1], 137);
+    assert_string_equal(s->rules[0].action, "Fail");
+    assert_string_equal(s->rules[1].reasons[1], "OOMKilled");
+}
+
+static void check_placement(const struct queued_role *w)
+{
+    assert_int_equal(w->n_affinity, 3);
+    assert_int_equal(w->affinity[1].term, 1);
+    assert_string_equal(w->affinity[1].operator_, "DoesNotExist");
+    assert_int_equal(w->affinity[2].term, 2);
+    assert_string_equal(w->affinity[2].values[0], "7");
+    assert_int_equal(w->n_nodes, 2);
+    assert_string_equal(w->excluded_nodes[0], "gpu-003");
+    assert_string_equal(w->driver_min, "550.54");
+    assert_string_equal(w->cuda_min, "12.4");
+    assert_true(w->has_mixed_drivers);
+}
+
 static void the_canonical_form_gives_every_field(void **state)
 {
     struct spec_file f = load_file("tests/data/jobs/canonical.yaml");
@@ -88,6 +114,7 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_true(s->start_timeout_us == INT64_C(1200000000));
     assert_true(s->checkpoint_grace_us == INT64_C(300000000));
     assert_true(s->has_max_restarts && s->max_restarts == 0);
+    check_failure_policy(s);
     assert_true(s->has_preemptible && !s->is_preemptible);
     assert_string_equal(s->preemption_policy, "LowerPriority");
     assert_true(s->max_lost_gpu_hours == 40 && s->is_movable);
@@ -109,16 +136,7 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_int_equal(w->replicas, 4);
     assert_int_equal(w->gpus, 8);
     assert_true(w->gpu_memory_min == INT64_C(80000000000));
-    assert_int_equal(w->n_affinity, 3);
-    assert_int_equal(w->affinity[1].term, 1);
-    assert_string_equal(w->affinity[1].operator_, "DoesNotExist");
-    assert_int_equal(w->affinity[2].term, 2);
-    assert_string_equal(w->affinity[2].values[0], "7");
-    assert_int_equal(w->n_nodes, 2);
-    assert_string_equal(w->excluded_nodes[0], "gpu-003");
-    assert_string_equal(w->driver_min, "550.54");
-    assert_string_equal(w->cuda_min, "12.4");
-    assert_true(w->has_mixed_drivers);
+    check_placement(w);
     assert_int_equal(w->n_gpu_models, 2);
     assert_string_equal(w->gpu_models[1], "H200");
     assert_true(w->cpu_milli == 96000);
@@ -307,6 +325,14 @@ static void mistakes_are_answered_with_place_path_and_remedy(void **state)
         {HEAD "spec:\n  topology: required:rack\n" ROLE, "belongs to the short form"},
         {HEAD "spec:\n  failurePolicy: {scope: pod}\n" ROLE,
          "spec.failurePolicy.scope: pod is not"},
+        {HEAD "spec:\n  failurePolicy: {rules: [{onExitCodes: [0], action: Fail}]}\n" ROLE,
+         "spec.failurePolicy.rules[0].onExitCodes[0]: 0 is out of range; allowed are 1 to 255"},
+        {HEAD "spec:\n  failurePolicy: {rules: [{onReason: [A], action: fail}]}\n" ROLE,
+         "spec.failurePolicy.rules[0].action: \"fail\" is no action; use Restart, RestartFree"},
+        {HEAD "spec:\n  failurePolicy: {rules: [{action: Fail}]}\n" ROLE,
+         "spec.failurePolicy.rules[0]: needs either onExitCodes or onReason"},
+        {HEAD "spec:\n  failurePolicy: {rules: [{onLogPattern: X, action: Fail}]}\n" ROLE,
+         "spec.failurePolicy.rules[0].onLogPattern: is not acted on"},
         {HEAD "spec:\n  roles:\n  - {image: b, replicas: 9000}\n"
               "  - {name: c, image: b, replicas: 9000}\n",
          "18000 pods in all roles together"},

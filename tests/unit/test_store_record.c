@@ -186,6 +186,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
 
     const char *values[] = {"a", "b"};
     struct spec_match match = {3, "zone", "NotIn", {values, 2}};
+    uint32_t codes[] = {3, 137};
+    struct spec_rule rule = {codes, 2, {values, 2}, SPEC_EXCLUDE};
 
     (void)state;
     for (int choice = SPEC_UNSAID; choice <= SPEC_NO; choice++) { /* held with two of them */
@@ -202,6 +204,12 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->max_lost_gpu_hours = 40;
         want->on_preemption = "end";
         want->is_movable = choice == SPEC_NO;
+        want->failure = (struct spec_failure){.reset_after_us = 1,
+                                              .backoff_us = 2,
+                                              .backoff_max_us = 3,
+                                              .excludes_nodes = (enum spec_choice)choice,
+                                              .rules = &rule,
+                                              .n_rules = 1};
         want->slice_size = 4;
         want->slice_level = "rack";
         want->roles[0].n_affinity = 1;

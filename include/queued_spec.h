@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queued_spec.h - a job as it is wished for: what queued_submit() takes. Included by queued.h.
+ *
+ * 0 and NULL mean: not given, unless a field says otherwise. All of it is borrowed.
+ */
+#ifndef QUEUED_SPEC_H
+#define QUEUED_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct queued_pair {
+    const char *key;
+    const char *value;
+};
+
+struct queued_toleration {
+    const char *key;       /* NULL with Exists: every taint */
+    const char *operator_; /* Exists, Equal; NULL: Equal */
+    const char *value;
+    const char *effect; /* NULL: every effect */
+};
+
+enum queued_volume_kind {
+    QUEUED_VOLUME_PVC = 1,
+    QUEUED_VOLUME_CONFIG_MAP = 2,
+    QUEUED_VOLUME_SECRET = 3,
+    QUEUED_VOLUME_EMPTY_DIR = 4,
+    QUEUED_VOLUME_NFS = 5
+};
+
+struct queued_volume {
+    const char *name;
+    enum queued_volume_kind kind;
+    const char *source; /* claim, config map, secret or NFS server */
+    const char *path;   /* NFS export */
+    const char *mount_path;
+    int64_t size_bytes; /* emptyDir limit; 0: none */
+    bool is_read_only;
+};
+
+struct queued_amount {
+    const char *name;
+    int64_t amount;
+};
+
+/* 0 and NULL: not given, the default of queued-job(5) applies. */
+/* A condition on a label of a node. Those of one term hold together; one term is enough. */
+struct queued_match {
+    uint32_t term; /* ascending */
+    const char *key;
+    const char *operator_; /* In, NotIn, Exists, DoesNotExist, Gt, Lt */
+    size_t n_values;
+    const char *const *values;
+};
+
+struct queued_role {
+    const char *name;
+    uint32_t replicas;
+    uint32_t gpus; /* per pod */
+    size_t n_gpu_models;
+    const char *const *gpu_models; /* in order of preference */
+    int64_t cpu_milli;             /* thousandths of a core, per pod */
+    int64_t memory_bytes;
+    int64_t shm_bytes;
+    size_t n_extended;
+    const struct queued_amount *extended;
+    const char *image;
+    size_t n_command;
+    const char *const *command;
+    size_t n_args;
+    const char *const *args;
+    const char *working_dir;
+    size_t n_env;
+    const struct queued_pair *env;
+    size_t n_volumes;
+    const struct queued_volume *volumes;
+    size_t n_node_selector;
+    const struct queued_pair *node_selector;
+    size_t n_tolerations;
+    const struct queued_toleration *tolerations;
+    size_t n_affinity;
+    const struct queued_match *affinity;
+    size_t n_nodes; /* by name; none: every node */
+    const char *const *nodes;
+    size_t n_excluded_nodes;
+    const char *const *excluded_nodes;
+    int64_t gpu_memory_min; /* bytes */
+    const char *driver_min; /* versions */
+    const char *cuda_min;
+    bool has_mixed_drivers; /* driver.sameAcrossGang: false */
+};
+
+/* failurePolicy.rules: by one of the exit codes, or of the reasons. */
+struct queued_rule {
+    size_t n_codes;
+    const uint32_t *codes; /* 1 to 255 */
+    size_t n_reasons;
+    const char *const *reasons;
+    const char *action; /* Restart, RestartFree, Fail or ExcludeNodeAndRestart */
+};
+
+/* 0 and NULL: not given, but for max_restarts. */
+struct queued_spec {
+    const char *name; /* the daemon appends "-" and four characters */
+    const char *tenant;
+    const char *ns; /* namespace */
+    size_t n_labels;
+    const struct queued_pair *labels;
+    size_t n_annotations;
+    const struct queued_pair *annotations;
+    const char *submit_key;
+    const char *priority_class;
+    int64_t max_runtime_us;
+    int64_t max_queue_us;
+    int64_t start_timeout_us;
+    const char *topology_required;
+    const char *topology_preferred;
+    size_t n_roles;
+    const struct queued_role *roles;
+    bool has_max_restarts; /* false: the default */
+    uint32_t max_restarts;
+    int64_t checkpoint_grace_us;
+    bool has_preemptible; /* false: by the class */
+    bool is_preemptible;
+    const char *preemption_policy; /* Never or LowerPriority; NULL: by the class */
+    uint32_t max_lost_gpu_hours;   /* 0: no bound */
+    const char *on_preemption;     /* requeue or end; NULL: requeue */
+    bool is_movable;               /* defragmentation may move it */
+    uint32_t slice_size;           /* topology.slice; 0: none */
+    const char *slice_level;
+    bool is_held; /* begins Held, until released */
+    size_t n_depends_on;
+    const struct queued_pair *depends_on; /* job (name or id); condition, NULL: succeeded */
+    int64_t reset_after_us;               /* failurePolicy */
+    int64_t backoff_us, backoff_max_us;
+    bool has_exclude_nodes; /* false: nodes that look broken are excluded */
+    bool excludes_nodes;
+    size_t n_rules;
+    const struct queued_rule *rules; /* the first that matches holds */
+};
+
+#endif

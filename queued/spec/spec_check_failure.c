@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_check_failure.c - is this failurePolicy acceptable?
+ */
+#include <string.h>
+
+#include "spec/spec_check.h"
+
+/* A rule speaks of exit codes or of reasons; preemption is onPreemption's matter. */
+static int check_rule(const struct check *c, uint32_t i)
+{
+    const struct spec_rule *rule = &c->spec->failure.rules[i];
+    const char *what = NULL;
+
+    if (rule->action == SPEC_ACTIONS)
+        what = "action must be Restart, RestartFree, Fail or ExcludeNodeAndRestart";
+    else if ((rule->n_codes > 0) == (rule->reasons.n > 0))
+        what = "needs either onExitCodes or onReason";
+    else if (rule->n_codes > RULE_WORDS_MAX || rule->reasons.n > RULE_WORDS_MAX)
+        what = "has more than 32 codes or reasons";
+    for (uint32_t k = 0; k < rule->n_codes && !what; k++)
+        if (rule->codes[k] < 1 || rule->codes[k] > 255)
+            what = "an exit code must be 1 to 255";
+    for (uint32_t k = 0; k < rule->reasons.n && !what; k++) {
+        const char *reason = rule->reasons.v[k];
+
+        if (!reason || !*reason || !spec_is_label_value(reason))
+            what = "a reason is one word of letters and digits, like OOMKilled";
+        else if (strcmp(reason, "Preempted") == 0 && rule->action != SPEC_RESTART_FREE)
+            what = "Preempted can only be RestartFree; onPreemption: end ends a preempted job";
+    }
+    if (what)
+        return err_set(c->err, ERR_INVALID, "spec.failurePolicy.rules[%u]: %s", i, what);
+    return 0;
+}
+
+int spec_check_failure(const struct check *c)
+{
+    const struct spec_failure *f = &c->spec->failure;
+    const usec_t day = 24 * 3600 * USEC_PER_SEC;
+
+    if (c->spec->max_restarts > JOB_RESTARTS_MAX)
+        return spec_bad(c, "spec.failurePolicy.maxRestarts", "must be at most 1000000");
+    if (f->reset_after_us && (f->reset_after_us < USEC_PER_SEC || f->reset_after_us > 366 * day))
+        return spec_bad(c, "spec.failurePolicy.resetAfter", "must be 1s to 366d");
+    if (f->backoff_us && (f->backoff_us < USEC_PER_SEC || f->backoff_us > day))
+        return spec_bad(c, "spec.failurePolicy.backoff.initial", "must be 1s to 24h");
+    if (f->backoff_max_us && (f->backoff_max_us < USEC_PER_SEC || f->backoff_max_us > day))
+        return spec_bad(c, "spec.failurePolicy.backoff.max", "must be 1s to 24h");
+    if (f->n_rules > JOB_RULES_MAX)
+        return spec_bad(c, "spec.failurePolicy.rules", "more than 32");
+    for (uint32_t i = 0; i < f->n_rules; i++)
+        if (check_rule(c, i))
+            return -1;
+    return 0;
+}
