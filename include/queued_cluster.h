@@ -120,4 +120,32 @@ QUEUED_API int queued_tenant_stop(struct queued_client *c, const char *tenant, c
 QUEUED_API int queued_tenant_resume(struct queued_client *c, const char *tenant,
                                     struct queued_error *error);
 
+/* A running job that defragmentation would move. */
+struct queued_move {
+    const char *job, *tenant;
+    uint64_t gpus;
+    uint64_t lost_gpu_s; /* GPUs times seconds since its start */
+    const char *from_nodes, *to_nodes;
+};
+
+struct queued_defrag {
+    uint64_t budget_gpu_s; /* of a day; 0: nothing is moved */
+    uint64_t left_gpu_s;   /* of today */
+    bool is_dry_run;
+    uint32_t movable; /* running jobs that opted in */
+    const char *job;  /* starts because of it; NULL: there is no plan */
+    const char *tenant;
+    uint64_t gpus;
+    const char *gives; /* "free rack r3 by moving 2 gangs (12.5 GPU-hours)" */
+    const char *nodes; /* of the job that starts */
+    uint64_t lost_gpu_s;
+    size_t n_moves;
+    const struct queued_move *moves;
+};
+
+/* The plan that defragmentation would carry out next; for administrators. */
+QUEUED_API int queued_defrag_plan(struct queued_client *c, struct queued_defrag **ret,
+                                  struct queued_error *error);
+QUEUED_API void queued_defrag_free(struct queued_defrag *plan);
+
 #endif

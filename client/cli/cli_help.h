@@ -218,6 +218,12 @@
     "  --no-headers         without the line of titles\n"                                          \
     "  -o FORMAT            table, json, yaml\n"
 
+#define HELP_DEFRAG                                                                                \
+    "  queuectl defrag plan\n\n"                                                                   \
+    "queuectl defrag plan   which running jobs would be moved next, for whom, at what cost;\n"     \
+    "                       for administrators; nothing is moved by asking\n\n"                    \
+    "  -o FORMAT            table, json, yaml\n"
+
 #define HELP_TENANT                                                                                \
     "  queuectl tenant get\n"                                                                      \
     "  queuectl tenant stop vision --reason \"moving the data\"\n"                                 \

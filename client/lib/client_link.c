@@ -41,6 +41,7 @@ static const ProtobufCMessageDescriptor *reply_type(uint16_t method)
         [QUEUED__V1__METHOD__METHOD_REQUEUE] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_PREEMPT] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_UPDATE] = &queued__v1__change_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_DEFRAG] = &queued__v1__defrag_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_DRAIN] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_UNDRAIN] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_TENANT_STOP] = &queued__v1__change_reply__descriptor,

@@ -70,5 +70,7 @@ int rpc_node_topology(struct rpc_call *c, struct err *err);
 int rpc_tenant_hello(struct rpc_call *c, struct err *err);
 int rpc_tenant_list(struct rpc_call *c, struct err *err);
 int rpc_tenant_stop(struct rpc_call *c, struct err *err); /* and resume */
+/* rpc_defrag.c */
+int rpc_defrag_plan(struct rpc_call *c, struct err *err);
 
 #endif

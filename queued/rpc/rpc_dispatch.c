@@ -25,6 +25,7 @@ static const struct rpc_method_row rows[] = {
     {RPC_UNDRAIN, "undrain", RPC_ADMIN, rpc_node_drain},
     {RPC_TENANT_STOP, "tenant stop", RPC_TENANT_ADMIN, rpc_tenant_stop},
     {RPC_TENANT_RESUME, "tenant resume", RPC_TENANT_ADMIN, rpc_tenant_stop},
+    {RPC_DEFRAG, "defrag plan", RPC_ADMIN, rpc_defrag_plan},
 };
 
 const struct rpc_method_row *rpc_methods(unsigned *ret_n)

@@ -12,6 +12,7 @@
 #include "rpc/rpc_call.h"
 #include "util/mem.h"
 #include "util/str.h"
+#include "view/defrag.h"
 
 static void feed_text(void *ctx, const void *p, size_t len)
 {
@@ -293,6 +294,7 @@ int rpc_job_why(struct rpc_call *c, struct err *err)
     if (rpc_job_find(c, c->req->job, &v.job, err))
         return -1;
     explain_job(c->state, v.job, c->now, &why);
+    defrag_explain(c->state, v.job, c->now, &why);
     v.why = &why;
     v.eta = rpc_job_estimate(c, v.job, &eta);
     rpc_out_why(c->out, RPC_WHY, &c->head, &v);

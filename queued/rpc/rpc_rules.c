@@ -219,6 +219,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__nodes_request__descriptor, nodes_rules},
     {&queued__v1__topology_request__descriptor, header_only_rules},
     {&queued__v1__tenants_request__descriptor, header_only_rules},
+    {&queued__v1__defrag_request__descriptor, header_only_rules},
 };
 
 const struct rpc_rules *rpc_rules(unsigned *ret_n)

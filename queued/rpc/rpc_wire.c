@@ -217,6 +217,7 @@ static const struct shape {
     [RPC_UNDRAIN] = {&queued__v1__drain_request__descriptor, true, false, fill_drain},
     [RPC_TENANT_STOP] = {&queued__v1__tenant_stop_request__descriptor, true, false, fill_stop},
     [RPC_TENANT_RESUME] = {&queued__v1__tenant_stop_request__descriptor, true, false, fill_stop},
+    [RPC_DEFRAG] = {&queued__v1__defrag_request__descriptor, false, false, fill_none},
 };
 
 _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==

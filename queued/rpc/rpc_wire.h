@@ -60,6 +60,7 @@ enum rpc_method {
     RPC_TENANT_STOP = 25,
     RPC_TENANT_RESUME,
     RPC_ESTIMATE = 30,
+    RPC_DEFRAG = 90,
     RPC_METHODS, /* numbers between may be unused */
 };
 

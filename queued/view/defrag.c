@@ -19,6 +19,7 @@
 #include "core/future.h"
 #include "core/order.h"
 #include "core/preempt.h"
+#include "view/explain_say.h"
 
 enum { TAKERS_MAX = 8, DOMAINS_MAX = 16 /* looked at for one taker */ };
 
@@ -528,4 +529,24 @@ const char *defrag_text(char buf[DEFRAG_TEXT_MAX], const struct state *s,
     (void)snprintf(buf, DEFRAG_TEXT_MAX, "free %.80s by moving %u gang%s (%llu.%llu GPU-hours)",
                    what, p->n_moves, p->n_moves == 1 ? "" : "s", tenths / 10, tenths % 10);
     return buf;
+}
+
+void defrag_explain(const struct state *s, const struct job *j, usec_t now, struct explain *x)
+{
+    bool is_on = s->settings->defrag_gpu_us && !s->settings->is_defrag_dry;
+    char text[DEFRAG_TEXT_MAX];
+    struct defrag_plan p;
+
+    if (strcmp(x->code, "NeedsWholeNodes") != 0 && strcmp(x->code, "TopologyUnavailable") != 0)
+        return;
+    if (!defrag_plan_for(s, j, now, UINT64_MAX, &p))
+        return;
+    (void)snprintf(x->next_step, sizeof(x->next_step), "defragmentation would %s%s",
+                   defrag_text(text, s, &p),
+                   !is_on                              ? "; it is off"
+                   : p.lost > claim_moves_left(s, now) ? "; today's budget has less left"
+                                                       : "");
+    number(x, "defrag_moves", p.n_moves);
+    number(x, "defrag_gpu_s", p.lost / USEC_PER_SEC);
+    defrag_plan_fini(&p);
 }

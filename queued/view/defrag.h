@@ -11,6 +11,7 @@
 #define QUEUED_VIEW_DEFRAG_H
 
 #include "core/state.h"
+#include "view/explain.h"
 
 enum { DEFRAG_MOVES_MAX = 16, DEFRAG_TEXT_MAX = 160 };
 
@@ -42,5 +43,7 @@ void defrag_plan_fini(struct defrag_plan *p);
 /* What it gives: "free rack r3 by moving 2 gangs (12.5 GPU-hours)". */
 const char *defrag_text(char buf[DEFRAG_TEXT_MAX], const struct state *s,
                         const struct defrag_plan *p);
+/* When only fragments are free: what defragmentation would give is the next step. */
+void defrag_explain(const struct state *s, const struct job *j, usec_t now, struct explain *x);
 
 #endif

@@ -39,9 +39,13 @@ bool explain_claim(const struct state *s, const struct job *j, usec_t now, struc
     gpus = claim_left(s, j, &gangs);
     grace = j->claim->until > now ? j->claim->until - now : 0;
     x->code = "WaitingForPreemption";
-    (void)snprintf(x->text, sizeof(x->text),
-                   "%u jobs with %llu GPUs save their work now, grace ends in %s", gangs,
-                   (unsigned long long)gpus, format_duration(left, grace));
+    if (j->claim->n_victims == 0)
+        (void)snprintf(x->text, sizeof(x->text),
+                       "was moved by defragmentation; its new nodes are held");
+    else
+        (void)snprintf(x->text, sizeof(x->text),
+                       "%u jobs with %llu GPUs save their work now, grace ends in %s", gangs,
+                       (unsigned long long)gpus, format_duration(left, grace));
     (void)snprintf(x->next_step, sizeof(x->next_step), "starts on its nodes when they have left");
     x->numbers[x->n_numbers++] = (struct explain_number){"victims", gangs};
     x->numbers[x->n_numbers++] = (struct explain_number){"victim_gpus", (int64_t)gpus};

@@ -16,7 +16,7 @@ METHODS = {
     "hold": 11, "release": 12, "requeue": 13, "preempt": 14,
     "update": 15, "drain": 16, "undrain": 17,
     "tenant-stop": 25, "tenant-resume": 26,
-    "estimate": 30,
+    "estimate": 30, "defrag": 90,
 }
 GOLDEN_ID = b"0123456789abcdef"
 GREETING = b"\xff" + b"\0" * 7 + b"\1\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32
@@ -198,7 +198,7 @@ def golden():
                    (6, 7200 * 10**6), (7, "block"), (8, "rack")),
         "drain": ((2, "node-007"), (3, "disk swap")), "undrain": ((2, "node-007"),),
         "tenant-stop": ((2, "vision"), (3, "moving the data")), "tenant-resume": ((2, "vision"),),
-        "estimate": ((2, golden_spec()), (3, "node-007")),
+        "estimate": ((2, golden_spec()), (3, "node-007")), "defrag": (),
     }
     return {name: request(name, *fields, request_id=GOLDEN_ID) for name, fields in bodies.items()}
 

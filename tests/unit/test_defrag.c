@@ -250,6 +250,37 @@ static void a_moved_gang_that_is_cancelled_gives_its_place_back(void **state)
     assert_int_equal(s.taker->state, JOB_BINDING);
 }
 
+static void why_says_what_defragmentation_would_give(void **state)
+{
+    struct site s = fragment(*state, true, true);
+    struct explain x;
+
+    explain_job(s.c->state, s.taker, s.c->now, &x);
+    assert_string_equal(x.code, "NeedsWholeNodes");
+    defrag_explain(s.c->state, s.taker, s.c->now, &x);
+    assert_string_equal(x.next_step, "defragmentation would free nodes for its 1 pods by moving 1 "
+                                     "gang (0.7 GPU-hours); it is off");
+    assert_string_equal(x.numbers[x.n_numbers - 1].name, "defrag_gpu_s");
+    assert_int_equal(x.numbers[x.n_numbers - 1].value, 2640);
+    s.c->settings.defrag_gpu_us = HOURS / 2;
+    defrag_explain(s.c->state, s.taker, s.c->now, &x);
+    assert_non_null(strstr(x.next_step, "today's budget has less left"));
+}
+
+static void who_is_moved_waits_for_its_own_place(void **state)
+{
+    struct site s = fragment(*state, true, true);
+    struct explain x;
+
+    s.c->settings.defrag_gpu_us = 100 * HOURS;
+    assert_true(move(s.c));
+    (void)core_cycle(s.c);
+    core_gone_all(s.c, s.two->id);
+    explain_job(s.c->state, s.two, s.c->now, &x);
+    assert_string_equal(x.code, "WaitingForPreemption");
+    assert_string_equal(x.text, "was moved by defragmentation; its new nodes are held");
+}
+
 /* Half of each rack is free, so that a gang for a whole one waits. */
 static void a_gang_gets_its_rack(void **state)
 {
@@ -294,6 +325,8 @@ int main(void)
         TEST(a_taker_that_leaves_spares_who_was_not_told),
         TEST(who_was_told_goes_to_its_place_even_without_the_taker),
         TEST(a_moved_gang_that_is_cancelled_gives_its_place_back),
+        TEST(why_says_what_defragmentation_would_give),
+        TEST(who_is_moved_waits_for_its_own_place),
         TEST(a_gang_gets_its_rack),
     };
 

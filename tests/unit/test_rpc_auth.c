@@ -189,6 +189,10 @@ static const struct expected {
      {{ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_NOT_FOUND, ERR_OK}}},
+    {RPC_DEFRAG,
+     {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
     {RPC_TOPOLOGY, {{0}, {0}, {0}}},
     {RPC_TENANTS, {{0}, {0}, {0}}},
 };

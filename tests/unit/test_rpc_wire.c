@@ -310,6 +310,7 @@ static const struct {
     {"v1-tenant-stop.bin", RPC_TENANT_STOP},
     {"v1-tenant-resume.bin", RPC_TENANT_RESUME},
     {"v1-estimate.bin", RPC_ESTIMATE},
+    {"v1-defrag.bin", RPC_DEFRAG},
 };
 
 static void golden_requests_decode(void **state)
