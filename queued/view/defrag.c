@@ -4,8 +4,9 @@
  * Candidates are hosts that movers alone keep from having room for a pod. In a domain of the
  * taker's required level (none: in the cluster) hosts are cleared, those with the fewest movers
  * first, until the taker fits; then each mover is given back, the dearest first, if it still fits;
- * then the movers are placed, the largest first. Of the domains the plan with the fewest moves
- * wins, then the cheapest.
+ * then the movers are placed, the largest first; when one finds no place the largest are given back
+ * first, and after that hosts are cleared from the next one on. Of the domains the plan with the
+ * fewest moves wins, then the cheapest.
  */
 #include "view/defrag.h"
 
@@ -21,7 +22,7 @@
 #include "core/preempt.h"
 #include "view/explain_say.h"
 
-enum { TAKERS_MAX = 8, DOMAINS_MAX = 16 /* looked at for one taker */ };
+enum { TAKERS_MAX = 8, DOMAINS_MAX = 16 /* looked at for one taker */, STARTS_MAX = 8 };
 
 struct mover {
     const struct job *job;
@@ -264,11 +265,11 @@ static int largest_first(const void *a, const void *b)
     return x->job->id.v < y->job->id.v ? -1 : x->job->id.v > y->job->id.v;
 }
 
-static void give_back(struct search *f)
+static void give_back(struct search *f, int (*order)(const void *, const void *))
 {
     size_t kept = 0;
 
-    qsort(f->out.v, f->out.n, sizeof(f->out.v[0]), dearest_first);
+    qsort(f->out.v, f->out.n, sizeof(f->out.v[0]), order);
     for (size_t i = 0; i < f->out.n; i++) {
         give(f, f->out.v[i]);
         if (fits(f))
@@ -339,7 +340,9 @@ static bool is_legal(const struct search *f)
     return cycle_leaves_unlent(f->s, &f->s->cluster, &f->taker, models);
 }
 
-static void try_domain(struct search *f, const struct host *first, const struct host *end)
+/* Clear hosts from one on; movers are given back in an order. true: that gave a plan. */
+static bool try_from(struct search *f, const struct host *first, const struct host *end,
+                     int (*order)(const void *, const void *))
 {
     struct defrag_plan plan = {0};
     bool is_found = false;
@@ -347,8 +350,9 @@ static void try_domain(struct search *f, const struct host *first, const struct 
     for (const struct host *h = first; h < end && !is_found; h++)
         is_found = clear(f, h) && fits(f);
     if (is_found)
-        give_back(f);
-    if (is_found && is_legal(f) && place_all(f, &plan) && is_better(f, &plan)) {
+        give_back(f, order);
+    is_found = is_found && is_legal(f) && place_all(f, &plan);
+    if (is_found && is_better(f, &plan)) {
         struct defrag_plan worse = f->best;
 
         f->best = plan;
@@ -357,6 +361,16 @@ static void try_domain(struct search *f, const struct host *first, const struct 
     defrag_plan_fini(&plan);
     while (f->out.n)
         give(f, f->out.v[--f->out.n]);
+    return is_found;
+}
+
+/* The cheapest may have no place to go to, then the smallest may; else those on the next host. */
+static void try_domain(struct search *f, const struct host *first, const struct host *end)
+{
+    bool is_found = false;
+
+    for (int n = 0; n < STARTS_MAX && first < end && !is_found; n++, first++)
+        is_found = try_from(f, first, end, dearest_first) || try_from(f, first, end, largest_first);
 }
 
 static void try_domains(struct search *f)
