@@ -151,6 +151,7 @@ static void run_effect(struct daemon *d, const struct effect *e)
     case EFFECT_SAVE_REQUEST:
     case EFFECT_SAVE_ATTEMPT:
     case EFFECT_SAVE_DRAIN:
+    case EFFECT_SAVE_WINDOW:
     case EFFECT_DROP_JOB:
     case EFFECT_DROP_KEY:
     case EFFECT_DROP_REQUEST:

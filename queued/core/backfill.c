@@ -14,6 +14,7 @@
 #include "core/future.h"
 #include "core/order.h"
 #include "core/place.h"
+#include "core/window.h"
 
 enum { SLOTS = MODELS_MAX + 1 /* the last: gangs without GPUs */, HEIRS_MAX = 8 };
 /* A plan that holds is looked at again for an earlier one at most so often. */
@@ -94,14 +95,24 @@ static usec_t span(usec_t d)
     return d < 0 ? 0 : d > SPAN_MAX ? SPAN_MAX : d;
 }
 
+void backfill_moved(struct state *s)
+{
+    s->backfill->gen++;
+    s->is_quiet = false;
+}
+
+usec_t backfill_end_from(const struct job *j, usec_t start)
+{
+    return start + span(j->start_timeout_us) + span(j->max_runtime_us) + span(j->grace_us);
+}
+
 usec_t backfill_end(const struct job *j, usec_t now)
 {
-    bool is_decided = j->n_members > 0;
-    usec_t start = (is_decided ? j->attempt_at : now) + span(j->start_timeout_us);
+    usec_t start = j->n_members ? j->attempt_at : now;
 
-    if (is_decided && j->running_at && j->running_at < start)
-        start = j->running_at;
-    return start + span(j->max_runtime_us) + span(j->grace_us);
+    if (j->n_members && j->running_at && j->running_at < start + span(j->start_timeout_us))
+        start = j->running_at - span(j->start_timeout_us);
+    return backfill_end_from(j, start);
 }
 
 static uint64_t stamp_of(const struct cluster *c)
@@ -149,6 +160,18 @@ static struct cluster *fork_anew(struct cluster **fork, const struct cluster *c)
     return *fork;
 }
 
+/* Has an operator reserved one of its hosts for that time? */
+static bool is_shut(const struct state *s, const struct reservation *r)
+{
+    const struct job *j = state_job(s, r->job);
+    const uint64_t *closed = j ? window_closed(s, j, r->at > s->now ? r->at : s->now) : NULL;
+
+    for (size_t i = 0; i < r->held.n && closed; i++)
+        if (window_has(closed, r->held.v[i].node_ix))
+            return true;
+    return false;
+}
+
 /* Fork at r->at with the gang in place. false: its hosts have no room for it at that time. */
 static bool rebuild(const struct state *s, struct reservation *r)
 {
@@ -156,7 +179,7 @@ static bool rebuild(const struct state *s, struct reservation *r)
     bool fits = true;
 
     if (r->stamp == stamp)
-        return r->fits;
+        return r->fits && !is_shut(s, r);
     r->stamp = stamp;
     (void)fork_anew(&r->fork, &s->cluster);
     for (size_t i = 0; i < s->active.n; i++)
@@ -174,7 +197,7 @@ static bool rebuild(const struct state *s, struct reservation *r)
         cluster_hold(r->fork, n->ix, &r->held.v[i].asks);
     }
     r->fits = fits;
-    return fits;
+    return fits && !is_shut(s, r);
 }
 
 static void keep_plan(struct reservation *r, const struct job *j, struct place_result *p)
@@ -198,43 +221,67 @@ static usec_t latest_end(const struct job *j)
     return backfill_end(j, 0);
 }
 
-/* The earliest plan for j in a slot; false: the ends that are known do not suffice. The scratch
- * fork has the first `given` ends given back, and is moved to where the next look is. */
-static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec_t now,
-                 struct reservation *ret)
-{
-    uint8_t models[JOB_ROLES_MAX];
-    struct place_wish wish = {.demand = j->demand, .models = models};
-    struct cluster *fork;
-    ending_list ends = {0};
-    size_t lo = 0, hi, mid = 0, given = 0;
+struct search {
+    struct place_wish wish;
+    struct cluster *fork; /* with the first `given` ends given back */
+    ending_list ends;
+    size_t given;
+    usec_t from; /* not before it */
+    struct reservation *found;
+};
 
-    if ((slot < MODELS_MAX && s->cluster.model_gpus[slot] == 0) || !models_of(s, j, slot, models))
-        return false;
-    wish.n_beside = backfill_beside(s, j, INT64_MAX, &wish.beside);
-    future_ends(s, latest_end, &ends);
-    hi = ends.n + 1;
-    fork = fork_anew(&s->backfill->scratch, &s->cluster);
+/* The earliest plan with at least lo and less than hi ends given back. */
+static bool search(const struct state *s, struct search *f, const struct job *j, size_t lo,
+                   size_t hi)
+{
+    size_t mid = lo;
+
     while (lo < hi) {
         struct place_result p = {0};
 
-        for (; given < mid; given++)
-            future_release(fork, ends.v[given].job);
-        for (; given > mid; given--)
-            future_hold(fork, ends.v[given - 1].job);
-        if (cycle_leaves_unlent(s, fork, j, models) && place_gang(fork, &wish, &p)) {
-            keep_plan(ret, j, &p);
-            ret->job = j->id;
-            ret->at = mid && ends.v[mid - 1].at > now ? ends.v[mid - 1].at : now;
-            ret->planned_at = now;
+        for (; f->given < mid; f->given++)
+            future_release(f->fork, f->ends.v[f->given].job);
+        for (; f->given > mid; f->given--)
+            future_hold(f->fork, f->ends.v[f->given - 1].job);
+        if (cycle_leaves_unlent(s, f->fork, j, f->wish.models) &&
+            place_gang(f->fork, &f->wish, &p)) {
+            keep_plan(f->found, j, &p);
+            f->found->at = mid && f->ends.v[mid - 1].at > f->from ? f->ends.v[mid - 1].at : f->from;
+            f->found->job = j->id;
             hi = mid;
         } else {
             lo = mid + 1;
         }
         /* in growing steps up to the first that suffices, then by halving */
-        mid = ret->job.v ? lo + (hi - lo) / 2 : lo * 2 < hi ? lo * 2 : hi - 1;
+        mid = f->found->job.v ? lo + (hi - lo) / 2 : lo * 2 < hi ? lo * 2 : hi - 1;
     }
-    vec_fini(&ends);
+    return f->found->job.v != 0;
+}
+
+/* The earliest plan for j in a slot; false: the ends that are known do not suffice. While no window
+ * changes, ends only free: each such time is searched by itself. */
+static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec_t now,
+                 struct reservation *ret)
+{
+    uint8_t models[JOB_ROLES_MAX];
+    struct search f = {.wish = {.demand = j->demand, .models = models}, .found = ret};
+    usec_t until = now;
+    size_t lo, hi = 0;
+
+    if ((slot < MODELS_MAX && s->cluster.model_gpus[slot] == 0) || !models_of(s, j, slot, models))
+        return false;
+    f.wish.n_beside = backfill_beside(s, j, INT64_MAX, &f.wish.beside);
+    future_ends(s, latest_end, &f.ends);
+    f.fork = fork_anew(&s->backfill->scratch, &s->cluster);
+    ret->planned_at = now;
+    do {
+        f.from = until;
+        until = window_changes(s, j, f.from);
+        f.wish.closed = window_closed(s, j, f.from);
+        for (lo = hi; hi < f.ends.n && f.ends.v[hi].at < until;)
+            hi++;
+    } while (!search(s, &f, j, lo, hi + 1) && until < INT64_MAX);
+    vec_fini(&f.ends);
     return ret->job.v != 0;
 }
 

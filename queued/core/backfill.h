@@ -18,6 +18,11 @@ void backfill_destroy(struct backfill *b);
 /* The reservations of another state, of the same nodes and jobs. */
 void backfill_copy(struct state *s, const struct state *from);
 
+/* All that rests on reservations is to be looked at again. */
+void backfill_moved(struct state *s);
+
+/* Latest end of a run that is decided at start. */
+usec_t backfill_end_from(const struct job *j, usec_t start);
 /* Latest end of the attempt of a job that holds nodes, or of one decided at now. */
 usec_t backfill_end(const struct job *j, usec_t now);
 /* Before a cycle: drop what is no longer waited for, and give it to the next blocked gang. */

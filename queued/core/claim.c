@@ -8,6 +8,7 @@
 #include "core/future.h"
 #include "core/job_life.h"
 #include "core/order.h"
+#include "core/window.h"
 
 /* The victim, while it is the gang that was meant; NULL: that one is gone. */
 static struct job *victim_of(const struct state *s, const struct victim *v)
@@ -251,6 +252,7 @@ static bool is_any_leaving(const struct state *s)
  * stopped meanwhile starts nothing. */
 static enum verdict look(const struct state *s, const struct job *j)
 {
+    const uint64_t *closed = window_closed(s, j, s->now);
     uint64_t gpus[MODELS_MAX];
     bool fits = true;
 
@@ -259,7 +261,7 @@ static enum verdict look(const struct state *s, const struct job *j)
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
 
-        if (!n || !n->is_usable)
+        if (!n || !n->is_usable || window_has(closed, n->ix))
             return LOST;
         fits = fits && resources_fit(&n->used, &n->total);
     }

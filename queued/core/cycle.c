@@ -15,6 +15,7 @@
 #include "core/place.h"
 #include "core/preempt.h"
 #include "core/share.h"
+#include "core/window.h"
 
 enum { COMBINATIONS_MAX = 64 };
 
@@ -169,18 +170,26 @@ static bool place_somewhere(const struct cluster *on, const struct job *j, struc
 static bool place_beside(const struct state *s, struct job *j, struct place_wish *wish,
                          struct place_result *ret)
 {
+    bool is_shut, fits = false;
+
     wish->n_beside = backfill_beside(s, j, backfill_end(j, s->now), &wish->beside);
+    wish->closed = window_closed(s, j, s->now);
     if (place_somewhere(&s->cluster, j, wish, ret))
         return true;
-    if (wish->n_beside) {
+    is_shut = wish->closed;
+    wish->closed = NULL;
+    if (is_shut)
+        fits = place_somewhere(&s->cluster, j, wish, ret);
+    if (!fits && wish->n_beside) {
         wish->n_beside = 0;
-        if (place_somewhere(&s->cluster, j, wish, ret)) {
-            free(ret->members);
-            j->bucket->is_held_back = true;
-            return false;
-        }
+        is_shut = false;
+        fits = place_somewhere(&s->cluster, j, wish, ret);
     }
-    j->bucket->is_short = true;
+    if (fits)
+        free(ret->members);
+    j->bucket->is_held_back |= fits;
+    j->bucket->is_shut |= fits && is_shut;
+    j->bucket->is_short |= !fits;
     return false;
 }
 
@@ -204,7 +213,7 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
     s->turn_evaluations++;
     refresh_shares(s, j->demand);
     list_choices(room ? room->on : &s->cluster, j->demand, &c);
-    j->bucket->is_limited = j->bucket->is_held_back = false;
+    j->bucket->is_limited = j->bucket->is_held_back = j->bucket->is_shut = false;
     j->bucket->is_short = c.is_short;
     do {
         uint8_t models[JOB_ROLES_MAX];
@@ -251,9 +260,10 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
     struct bucket *b = j->bucket;
     struct job *shortest;
 
+    b->is_blocked = false; /* the verdict below is no longer the one that it slept by */
     if (order_has_no_room(s, j->demand)) { /* another tenant's gang has found out */
         s->turn_evaluations++;
-        b->is_limited = b->is_held_back = false;
+        b->is_limited = b->is_held_back = b->is_shut = false;
         b->is_short = true;
     } else if (cycle_try(s, j, NULL, ev)) {
         return true;
@@ -298,6 +308,7 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
     if (claim_next(s, now, ev))
         return true;
     preempt_tick(s, now);
+    windows_tick(s, now);
     if (s->is_quiet)
         return false;
     backfill_begin(s, now);

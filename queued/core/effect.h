@@ -28,6 +28,7 @@ enum effect_kind {
     EFFECT_SAVE_EVENT,   /* durable event; also told to watchers after the commit */
     EFFECT_SAVE_ATTEMPT, /* accounting row of the attempt that ended */
     EFFECT_SAVE_DRAIN,   /* whether a node is drained */
+    EFFECT_SAVE_WINDOW,  /* a reservation, or that it is gone */
     EFFECT_DROP_JOB,     /* record, spec and name are past their time */
     EFFECT_DROP_KEY,
     EFFECT_DROP_REQUEST,
@@ -99,8 +100,8 @@ struct effect {
         struct reply *reply;         /* REPLY */
         struct attempt_row *attempt; /* SAVE_ATTEMPT */
         struct ev_pod_gone *pod;     /* POD_DELETE, ORPHAN_*: ns, name, uid */
-        const char
-            *key; /* DROP_KEY, SAVE_KEY of a job that goes: "tenant\nkey". SAVE_DRAIN: node */
+        const char *key; /* DROP_KEY, SAVE_KEY of a job that goes: "tenant\nkey". SAVE_DRAIN: node.
+                            SAVE_WINDOW: name */
         uint64_t below_seq; /* DROP_EVENTS */
         bool with_service;  /* GANG_STOP: remove the service too */
     } u;

@@ -49,6 +49,12 @@ void event_fini(struct event *ev)
         free(ev->u.drain.node);
         free(ev->u.drain.why);
         break;
+    case EV_WINDOW:
+        free(ev->u.window->nodes);
+        free(ev->u.window->why);
+        free(ev->u.window->warning);
+        free(ev->u.window);
+        break;
     case EV_CLUSTER:
         free(ev->u.cluster.text);
         break;

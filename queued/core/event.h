@@ -16,6 +16,7 @@
 #include "cluster/fact.h"
 #include "spec/spec.h"
 #include "util/parse.h"
+#include "util/vec.h"
 
 enum event_kind {
     EV_NONE,
@@ -24,6 +25,7 @@ enum event_kind {
     EV_JOB_UPDATE,     /* a client: change what this waiting job asks for */
     EV_NODE_DRAIN,     /* an operator: no new members on this node, or give it back */
     EV_TENANT_STOP,    /* an operator: gangs of this tenant start no more, or do again */
+    EV_WINDOW,         /* an operator: nodes are reserved for a time, or no more */
     EV_GANG_PLACED,    /* the cycle: a placement for a pending gang */
     EV_GANG_CLAIMED,   /* the cycle: nodes held for a pending gang, and who must leave them */
     EV_GANG_PREEMPTED, /* the cycle: a victim of a claim is told */
@@ -96,6 +98,26 @@ struct ev_drain {
     char *why;            /* at most REASON_TEXT_MAX; owned, NULL none */
 };
 
+/* A reservation (window.h). */
+struct window {
+    char name[LABEL_MAX + 1];
+    char tenant[TENANT_PATH_MAX + 1]; /* "": nobody */
+    char text[REASON_TEXT_MAX + 1];   /* "by alice: why" */
+    usec_t from, to, made_at;
+    uint32_t tenant_ix;  /* IX_NONE: nobody, or it left the configuration */
+    VEC(uint32_t) nodes; /* node_ix; in the state only */
+};
+
+struct ev_window {
+    struct request_ref ref;
+    struct caller caller; /* already authorised */
+    bool is_over;         /* it is dropped; only the name counts */
+    struct window window;
+    char *nodes;   /* names, each ended by '\n'; owned, NULL when it is over */
+    char *why;     /* at most REASON_TEXT_MAX; owned, NULL none */
+    char *warning; /* answered beside success; owned, NULL none */
+};
+
 struct placement_member {
     uint32_t node_ix;
     uint32_t rank;
@@ -158,7 +180,8 @@ struct event {
         struct ev_submit submit;
         struct ev_verb verb;
         struct ev_update update;
-        struct ev_drain drain; /* EV_NODE_DRAIN, EV_TENANT_STOP */
+        struct ev_drain drain;    /* EV_NODE_DRAIN, EV_TENANT_STOP */
+        struct ev_window *window; /* owned */
         struct ev_placed placed;
         struct ev_claimed claimed;
         struct {

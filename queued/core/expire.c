@@ -8,6 +8,7 @@
 #include "core/intake.h"
 #include "core/job_life.h"
 #include "core/orphan.h"
+#include "core/window.h"
 #include "util/str.h"
 
 /* The submit key that made a job, of the tenant that it was submitted to. */
@@ -93,6 +94,7 @@ usec_t expire_sweep(struct state *s, struct effects *fx)
     sweep_answers(s, fx);
     sweep_keys(s, fx);
     sweep_notes(s, fx);
+    windows_sweep(s, fx);
     orphans_check(s, fx);
     return s->now + 10 * USEC_PER_SEC;
 }

@@ -14,6 +14,7 @@
 #include "core/cycle.h"
 #include "core/future.h"
 #include "core/job_life.h"
+#include "core/window.h"
 
 enum { DOMAINS_MAX = 16 /* looked at for one plan */, LOOK_AGAIN_US = 5 * USEC_PER_SEC };
 
@@ -472,6 +473,7 @@ static void fork_future(struct plan *p)
     p->fork = s->plan_fork;
     p->closed = xcalloc(s->cluster.nodes.n / 64 + 1, sizeof(*p->closed));
     backfill_close(s, p->taker, p->closed);
+    windows_close(s, p->taker, p->now + s->settings->grace_cap_us, p->closed);
     for (size_t i = 0; i < s->active.n; i++) {
         const struct job *v = s->active.v[i];
 

@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "core/place.h"
+#include "core/window.h"
 
 /* How good a host is; compared in this order, more is better but for free_gpus. */
 struct merit {
@@ -104,6 +105,7 @@ uint32_t replace_host(const struct state *s, const struct job *j, const struct m
     const struct node *near = neighbour_of(s, j, m);
     uint32_t home = IX_NONE, best = IX_NONE, driver = driver_of(s, j, m);
     uint32_t level = slice_of(d, m->role) ? d->slice_level : d->required; /* the narrower one */
+    const uint64_t *closed = window_closed(s, j, s->now);
     struct merit best_merit = {0};
 
     if (level != IX_NONE) {
@@ -123,7 +125,7 @@ uint32_t replace_host(const struct state *s, const struct job *j, const struct m
             continue;
         if (driver != IX_NONE && n->driver != driver)
             continue;
-        if (!may_take(j, m, n))
+        if (!may_take(j, m, n) || window_has(closed, n->ix))
             continue;
         merit.shared = near ? shared_levels(s, d, near, n) : 0;
         merit.is_used = is_used(j, n->ix);

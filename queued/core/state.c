@@ -23,6 +23,7 @@
 #include "core/preempt.h"
 #include "core/timers.h"
 #include "core/verbs.h"
+#include "core/window.h"
 #include "util/str.h"
 
 struct state *state_create(const struct settings *settings)
@@ -36,6 +37,7 @@ struct state *state_create(const struct settings *settings)
     s->turn = 1;
     s->positions = xcalloc(1, sizeof(*s->positions));
     s->backfill = backfill_create();
+    s->windows = windows_create();
     for (uint32_t t = 0; t < settings->n_tenants; t++)
         *vec_push(&s->queues) = (struct order_queue){.at = 0};
     return s;
@@ -89,6 +91,7 @@ void state_destroy(struct state *s)
     vec_fini(&s->positions->order);
     free(s->positions);
     backfill_destroy(s->backfill);
+    windows_destroy(s->windows);
     vec_fini(&s->by_id);
     vec_fini(&s->ids);
     for (size_t t = 0; t < s->queues.n; t++)
@@ -122,6 +125,8 @@ bool state_admit(struct state *s, struct event *ev, struct effects *fx)
         return drain_admit(s, &ev->u.drain, fx);
     if (ev->kind == EV_TENANT_STOP)
         return stop_admit(s, &ev->u.drain, fx);
+    if (ev->kind == EV_WINDOW)
+        return window_admit(s, ev->u.window, fx);
     return true;
 }
 
@@ -169,6 +174,9 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_TENANT_STOP:
         stop_apply(s, &ev->u.drain, fx);
+        break;
+    case EV_WINDOW:
+        window_apply(s, ev->u.window, fx);
         break;
     case EV_GANG_PLACED:
         gang_placed(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);
@@ -255,6 +263,8 @@ usec_t state_next_wake(const struct state *s, usec_t now)
         wake = j->timer_at;
     if (s->mature_at && s->mature_at < wake && s->is_synced && s->is_cluster_up)
         wake = s->mature_at;
+    if (s->windows->next < wake && s->is_synced && s->is_cluster_up)
+        wake = s->windows->next;
     return wake < now ? now : wake;
 }
 

@@ -30,6 +30,7 @@ struct bucket {
     bool is_limited;   /* a limit or quota stops it, on some model */
     bool is_short;     /* there is no room, on some model; on all: the verdict is the demand's */
     bool is_held_back; /* it fits, but for a reservation */
+    bool is_shut;      /* of an operator (window.h) */
     uint64_t seen_backfill_gen;
     uint64_t seen_shape_gen, seen_released_gen;
     bool has_victims; /* not enough, or behind a reservation, or what ends anyway would do */
@@ -136,7 +137,8 @@ struct state {
     bool is_store_low;
     char cluster_trouble[REASON_TEXT_MAX + 1];
     struct positions *positions;
-    struct backfill *backfill; /* reservations */
+    struct backfill *backfill; /* room kept for blocked gangs */
+    struct windows *windows;   /* reservations of operators */
     struct cluster *plan_fork; /* memory for plans; NULL before the first */
     usec_t mature_at;          /* when a running gang may be a victim; 0: none will */
     uint64_t mature_gen;       /* moves when some have become so */

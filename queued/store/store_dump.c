@@ -307,6 +307,19 @@ static void dump_drain(struct str *b, struct store_bytes key, const ProtobufCMes
     add_int(b, "since", r->since);
 }
 
+static void dump_window(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
+{
+    const Queued__Record__WindowRecord *r = (const Queued__Record__WindowRecord *)m;
+
+    (void)key;
+    add_text(b, "tenant", r->tenant);
+    add_int(b, "from", r->from);
+    add_int(b, "to", r->to);
+    add_int(b, "made_at", r->made_at);
+    add_text(b, "nodes", r->nodes);
+    add_text(b, "text", r->text);
+}
+
 static void dump_meta(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
 {
     const Queued__Record__MetaRecord *r = (const Queued__Record__MetaRecord *)m;
@@ -337,6 +350,7 @@ static const struct dump_row {
     [STORE_NOTES] = {&queued__record__note_record__descriptor, dump_note, 8},
     [STORE_TENANTS] = {&queued__record__tenant_record__descriptor, dump_tenant, 1},
     [STORE_DRAINS] = {&queued__record__drain_record__descriptor, dump_drain, 0},
+    [STORE_WINDOWS] = {&queued__record__window_record__descriptor, dump_window, 0},
     [STORE_ATTEMPTS] = {&queued__record__attempt_record__descriptor, dump_attempt, 8},
 };
 
@@ -358,6 +372,7 @@ static void add_key(struct str *b, enum store_table t, struct store_bytes key)
     case STORE_KEYS:
     case STORE_TENANTS:
     case STORE_DRAINS:
+    case STORE_WINDOWS:
         memcpy(text, key.p, key.len < STORE_KEY_BYTES ? key.len : STORE_KEY_BYTES);
         add_text(b, "key", text);
         return;

@@ -176,6 +176,16 @@ static bool load_drain(void *arg, struct store_bytes key, struct store_bytes val
     return true;
 }
 
+static bool load_window(void *arg, struct store_bytes key, struct store_bytes value)
+{
+    struct loader *l = arg;
+    struct err err;
+
+    if (store_decode_window(key, value, l->s, &err) < 0)
+        set_aside(l, STORE_WINDOWS, key, &err);
+    return true;
+}
+
 static bool find_newest_answer(void *arg, struct store_bytes key, struct store_bytes value)
 {
     struct loader *l = arg;
@@ -247,7 +257,7 @@ static int walk_all(struct loader *l, struct err *err)
         {STORE_DRAINS, load_drain},          {STORE_JOBS, load_job},
         {STORE_TENANTS, load_tenant},        {STORE_KEYS, load_key},
         {STORE_ANSWERS, find_newest_answer}, {STORE_ANSWERS, load_answer},
-        {STORE_NOTES, look_at_note},
+        {STORE_NOTES, look_at_note},         {STORE_WINDOWS, load_window},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {

@@ -37,6 +37,8 @@ void store_make_job(Queued__Record__JobRecord *r, const struct job *j, const str
                     struct arena *a);
 void store_make_tenant(Queued__Record__TenantRecord *r, const struct settings *settings,
                        const struct tenant *t, struct arena *a);
+void store_make_window(Queued__Record__WindowRecord *r, const struct window *w,
+                       const struct state *s, struct arena *a);
 void store_make_spec(Queued__Record__SpecRecord *r, const struct spec *spec, struct arena *a);
 
 #endif

@@ -19,6 +19,7 @@ static const char *const table_names[STORE_TABLES] = {
     [STORE_ANSWERS] = "answers",   [STORE_NOTES] = "notes",
     [STORE_ATTEMPTS] = "attempts", [STORE_QUARANTINE] = "quarantine",
     [STORE_TENANTS] = "tenants",   [STORE_DRAINS] = "drains",
+    [STORE_WINDOWS] = "windows",
 };
 
 const char *store_table_name(enum store_table t)

@@ -16,6 +16,7 @@
  *   attempts    be64 job id, be32 attempt          AttemptRecord
  *   tenants     path                               TenantRecord
  *   drains      node                               DrainRecord
+ *   windows     name                               WindowRecord
  *   quarantine  table "/" its key                  the damaged value, untouched
  */
 #ifndef QUEUED_STORE_STORE_RECORD_H
@@ -40,6 +41,7 @@ enum store_table {
     STORE_QUARANTINE = 7,
     STORE_TENANTS = 8,
     STORE_DRAINS = 9,
+    STORE_WINDOWS = 10,
     STORE_TABLES,
 };
 
@@ -121,6 +123,9 @@ int store_decode_answer(struct store_bytes key, struct store_bytes value, struct
 /* Into the cluster. */
 int store_decode_drain(struct store_bytes key, struct store_bytes value, struct cluster *c,
                        struct err *err);
+/* Into the state. */
+int store_decode_window(struct store_bytes key, struct store_bytes value, struct state *s,
+                        struct err *err);
 int store_decode_note(struct store_bytes key, struct store_bytes value, struct job_note *ret,
                       struct err *err);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/window.h"
 #include "store/store_pack.h"
 
 struct writer {
@@ -196,6 +197,22 @@ static void put_drain(struct writer *w, const char *node)
     put(w, STORE_DRAINS, &key, &r.base);
 }
 
+/* A reservation is made, or is no more. */
+static void put_window(struct writer *w, const char *name)
+{
+    const struct window *window = window_find(w->s, name);
+    Queued__Record__WindowRecord r = QUEUED__RECORD__WINDOW_RECORD__INIT;
+    struct store_key key;
+
+    store_key_text(&key, name);
+    if (!window) {
+        del(w, STORE_WINDOWS, &key);
+        return;
+    }
+    store_make_window(&r, window, w->s, &w->scratch);
+    put(w, STORE_WINDOWS, &key, &r.base);
+}
+
 static void put_meta(struct writer *w)
 {
     const struct store_meta *m = &w->s->meta;
@@ -269,6 +286,9 @@ static void put_other(struct writer *w, const struct effect *f)
         return;
     case EFFECT_SAVE_DRAIN:
         put_drain(w, f->u.key);
+        return;
+    case EFFECT_SAVE_WINDOW:
+        put_window(w, f->u.key);
         return;
     case EFFECT_DROP_JOB:
         drop_job(w, f->job);

@@ -18,6 +18,7 @@
 #include "core/job_life.h"
 #include "core/order.h"
 #include "core/preempt.h"
+#include "core/window.h"
 #include "util/str.h"
 
 struct planned {
@@ -213,6 +214,7 @@ static void plan_init(struct plan *p, const struct state *s, usec_t now)
     tenants_copy(&p->s->tenants, &s->tenants);
     copy_jobs(p, s);
     backfill_copy(p->s, s);
+    windows_borrow(p->s, s);
 }
 
 static void plan_fini(struct plan *p)
@@ -333,6 +335,7 @@ static usec_t next_instant(const struct plan *p, usec_t now)
     usec_t at = INT64_MAX;
 
     earlier(&at, p->s->mature_at, now);
+    earlier(&at, p->s->windows->next, now);
     for (size_t i = 0; i < p->s->active.n; i++)
         earlier(&at, expected_end(p->s->active.v[i]), now);
     for (size_t i = 0; i < p->waiting.n; i++) {

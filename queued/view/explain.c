@@ -328,7 +328,7 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
         next_step(x, "'queuectl describe %s' shows what was refused or failed", j->name);
     } else if (verdict->code[0]) {
         *x = *verdict;
-    } else if (explain_reserved(s, j, now, x)) {
+    } else if (explain_window(s, j, now, x) || explain_reserved(s, j, now, x)) {
         return;
     } else if (j->position > 1) {
         say(x, "Priority", "%u jobs of %s are ahead", j->position - 1, j->tenant);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/state.h"
+#include "core/window.h"
 
 enum { EXPLAIN_NUMBERS_MAX = 12, EXPLAIN_LINES_MAX = 6, EXPLAIN_LINE_MAX = 255 };
 
@@ -48,5 +49,11 @@ bool explain_driver(const struct state *s, const struct demand *d, struct explai
 /* explain_time.c: a gang that fits, but for the room that is kept for another. */
 bool explain_claim(const struct state *s, const struct job *j, usec_t now, struct explain *x);
 bool explain_reserved(const struct state *s, const struct job *j, usec_t now, struct explain *x);
+/* explain_window.c: the same, but for a reservation of an operator. */
+bool explain_window(const struct state *s, const struct job *j, usec_t now, struct explain *x);
+/* Does a gang that has nodes of the window go on into it? */
+bool window_is_overlapped(const struct state *s, const struct window *w, const struct job *j);
+/* "jobs that may still run then: a until 14:00", to be freed; NULL: none. */
+char *window_warning(const struct state *s, const struct window *w);
 
 #endif

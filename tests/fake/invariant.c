@@ -7,6 +7,7 @@
 
 #include "core/job_life.h"
 #include "core/order.h"
+#include "core/window.h"
 
 static int broken(struct err *err, const char *what, const char *name)
 {
@@ -161,6 +162,38 @@ static int check_nodes(const struct state *s, struct err *err)
     return rc;
 }
 
+static bool is_below(const char *path, const char *tenant)
+{
+    size_t len = strlen(tenant);
+
+    return len && strncmp(path, tenant, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+static bool has_member_on(const struct job *j, const uint32_t *nodes, size_t n)
+{
+    for (uint32_t k = 0; k < j->n_members; k++)
+        for (size_t i = 0; i < n; i++)
+            if (nodes[i] == j->members[k].node_ix)
+                return true;
+    return false;
+}
+
+/* No gang that was decided after a window was made goes on into it, but for its tenant's. */
+static int check_windows(const struct state *s, const struct job *j, struct err *err)
+{
+    for (size_t i = 0; i < s->windows->v.n; i++) {
+        const struct window *w = s->windows->v.v[i];
+        usec_t end = j->attempt_at + j->start_timeout_us + j->max_runtime_us + j->grace_us;
+
+        if (j->attempt_at <= w->made_at || j->attempt_at >= w->to || end <= w->from ||
+            (j->attempt_at >= w->from && is_below(j->tenant, w->tenant)) || j->n_replaced)
+            continue;
+        if (has_member_on(j, w->nodes.v, w->nodes.n))
+            return broken(err, "a gang on nodes that are reserved", j->name);
+    }
+    return 0;
+}
+
 static int check_tenants(const struct state *s, struct err *err)
 {
     struct tenants t;
@@ -262,7 +295,8 @@ int state_check(const struct state *s, struct err *err)
             return broken(err, "another id than its job", s->by_id.v[i]->name);
         if (i && s->by_id.v[i]->id.v <= s->by_id.v[i - 1]->id.v)
             return broken(err, "jobs are out of order", s->by_id.v[i]->name);
-        if (check_job(s, s->by_id.v[i], err) || check_pools(s, s->by_id.v[i], err))
+        if (check_job(s, s->by_id.v[i], err) || check_pools(s, s->by_id.v[i], err) ||
+            check_windows(s, s->by_id.v[i], err))
             return -1;
     }
     for (size_t i = 0; i < s->cluster.topology.domains.n; i++)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/window.h"
 #include "util/mem.h"
 #include "util/str.h"
 
@@ -337,6 +338,15 @@ void store_fixture_run(struct store_fixture *f, uint32_t n)
     save_attempt(f, j);
     cluster_drain(&f->state->cluster, "gpu-a1", "by alice: disk swap", j->submitted_at);
     effects_add(&f->fx, EFFECT_SAVE_DRAIN, (struct job_id){0})->u.key = "gpu-a1";
+    window_make(f->state,
+                &(struct window){.name = "power",
+                                 .tenant = "vision",
+                                 .text = "by alice: new cables",
+                                 .from = j->submitted_at + 100,
+                                 .to = j->submitted_at + 200,
+                                 .made_at = j->submitted_at},
+                "gpu-a1\n");
+    effects_add(&f->fx, EFFECT_SAVE_WINDOW, (struct job_id){0})->u.key = "power";
     save_all(f, j, spec, n);
     t = &f->state->tenants.v[j->tenant_ix];
     t->past[j->models[0]].value = UINT64_C(0x380000001); /* 3.5 GPUs and a bit */

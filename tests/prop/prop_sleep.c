@@ -3,7 +3,7 @@
  *
  * When a cycle has ended with nothing to start, every gang that waits is tried as if nobody had
  * looked at it before: none may start. What only a reservation holds back is apart: to look again
- * may move the reservation.
+ * may move the reservation. What only an operator's window holds back is not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +16,12 @@
 
 #include "core/cycle.h"
 #include "core/order.h"
+#include "core/window.h"
+#include "util/mem.h"
+#include "util/str.h"
 
 #include "../fake/fake_core.h"
+#include "../fake/invariant.h"
 #include "../sim/rng.h"
 
 enum { SEEDS = 200, STEPS = 60, TENANTS = 3 };
@@ -94,10 +98,34 @@ static void end_some(struct core *c, struct rng *g)
     }
 }
 
+/* An operator reserves some nodes for a time, for a tenant or for nobody, or does so no more. */
+static void reserve(struct core *c, struct rng *g)
+{
+    struct event ev = {.kind = EV_WINDOW, .u.window = xcalloc(1, sizeof(struct ev_window))};
+    struct ev_window *w = ev.u.window;
+    struct str nodes = {0};
+
+    c->n_requests++;
+    memcpy(w->ref.request_id, &c->n_requests, sizeof(c->n_requests));
+    w->is_over = rng_one_in(g, 3);
+    (void)snprintf(w->window.name, sizeof(w->window.name), "w%u", (unsigned)rng_below(g, 4));
+    if (rng_one_in(g, 2))
+        (void)str_copy(w->window.tenant, sizeof(w->window.tenant),
+                       c->settings.tenants[rng_below(g, c->settings.n_tenants)].path);
+    w->window.from = c->now + rng_below(g, 180) * 60 * USEC_PER_SEC;
+    w->window.to = w->window.from + rng_between(g, 1, 120) * 60 * USEC_PER_SEC;
+    for (uint32_t i = rng_below(g, 7), n = 1 + rng_below(g, 7); n > 0; i = (i + 1) % 7, n--)
+        str_addf(&nodes, "n%u\n", (unsigned)i);
+    w->nodes = str_take(&nodes);
+    (void)core_apply(c, &ev);
+}
+
 /* What happens in a step, by chance. */
 static void disturb(struct core *c, struct rng *g)
 {
     core_pass(c, rng_between(g, 0, 200) * USEC_PER_SEC);
+    if (rng_one_in(g, 8))
+        reserve(c, g);
     for (uint32_t n = rng_below(g, 4); n > 0; n--)
         submit(c, g);
     for (uint32_t n = rng_below(g, 3); n > 0; n--)
@@ -107,7 +135,7 @@ static void disturb(struct core *c, struct rng *g)
 }
 
 /* Try every gang that waits, and leave its bucket as it was; how many. */
-static uint64_t try_all(struct core *c, uint64_t seed)
+static uint64_t try_all(struct core *c, uint64_t seed, uint64_t *n_shut)
 {
     uint64_t n = 0;
 
@@ -116,8 +144,10 @@ static uint64_t try_all(struct core *c, uint64_t seed)
         struct event ev = {0};
         struct bucket was;
 
-        if (!j->bucket || j->not_before > c->now || j->bucket->is_held_back)
+        if (!j->bucket || j->not_before > c->now ||
+            (j->bucket->is_held_back && !j->bucket->is_shut))
             continue;
+        *n_shut += j->bucket->is_shut;
         was = *j->bucket;
         if (cycle_try(c->state, j, NULL, &ev))
             fail_msg("seed %llu: job of %u pods sleeps", (unsigned long long)seed,
@@ -130,12 +160,13 @@ static uint64_t try_all(struct core *c, uint64_t seed)
 
 static void who_sleeps_could_not_start(void **state)
 {
-    uint64_t decided = 0, tried = 0, looks = 0;
+    uint64_t decided = 0, tried = 0, looks = 0, shut = 0;
 
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct rng g = {seed};
         struct core c;
+        struct err err;
 
         make(&c, &g);
         for (int step = 0; step < STEPS; step++) {
@@ -144,13 +175,16 @@ static void who_sleeps_could_not_start(void **state)
             disturb(&c, &g);
             decided += (uint64_t)core_cycle(&c);
             looks += c.state->n_evaluations - before;
-            tried += try_all(&c, seed);
+            tried += try_all(&c, seed, &shut);
+            if (state_check(c.state, &err))
+                fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
             core_forget(&c);
         }
         core_fini(&c);
     }
     assert_true(decided > SEEDS * STEPS / 2);
     assert_true(looks < tried / 2); /* they did sleep */
+    assert_true(shut > SEEDS);
 }
 
 int main(void)

@@ -13,6 +13,7 @@
 #include "view/explain.h"
 #include "../fake/invariant.h"
 #include "core/place.h"
+#include "core/window.h"
 
 enum { DEAR_CHECK_TURNS = 16, RECORD_HOURS = 72 };
 
@@ -268,6 +269,7 @@ static bool would_fit(const struct sim *s, const struct job *j)
     struct place_result r;
 
     wish.n_beside = backfill_beside(s->state, j, backfill_end(j, s->now), &wish.beside);
+    wish.closed = window_closed(s->state, j, s->now);
     for (uint32_t m = 0; m < s->settings.n_models; m++) {
         bool is_wanted = true;
 

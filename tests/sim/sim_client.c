@@ -7,6 +7,7 @@
 
 #include "core/state.h"
 #include "util/mem.h"
+#include "util/str.h"
 #include "wish.h"
 
 enum { KEYS = 12 };
@@ -241,6 +242,31 @@ static void drain(struct client *c, struct inbox *inbox)
     (void)inbox_push(inbox, &ev);
 }
 
+/* Nodes are reserved for a tenant or for nobody, or an old reservation is cancelled. */
+static void reserve(struct client *c, struct inbox *inbox, usec_t now)
+{
+    struct event ev = {.kind = EV_WINDOW};
+    struct ev_window *w;
+    struct str nodes = {0};
+
+    if (inbox_room(inbox) == 0)
+        return;
+    w = ev.u.window = xcalloc(1, sizeof(*w));
+    w->ref.uid = 1;
+    memcpy(w->ref.request_id, &(uint64_t){rng_next(c->rng)}, sizeof(uint64_t));
+    w->is_over = rng_one_in(c->rng, 3);
+    (void)snprintf(w->window.name, sizeof(w->window.name), "w-%u", (unsigned)rng_below(c->rng, 6));
+    if (rng_one_in(c->rng, 2))
+        (void)str_copy(w->window.tenant, sizeof(w->window.tenant),
+                       c->settings->tenants[rng_below(c->rng, c->settings->n_tenants)].path);
+    w->window.from = now + (rng_one_in(c->rng, 3) ? 0 : rng_below(c->rng, 3600) * USEC_PER_SEC);
+    w->window.to = w->window.from + rng_between(c->rng, 30, 3600) * USEC_PER_SEC;
+    for (uint32_t i = 0, first = rng_below(c->rng, 16), n = 1 + rng_below(c->rng, 6); i < n; i++)
+        str_addf(&nodes, "node-%02u\n", (unsigned)((first + i) % 16));
+    w->nodes = str_take(&nodes);
+    (void)inbox_push(inbox, &ev);
+}
+
 static void repeat(struct client *c, struct inbox *inbox, usec_t now)
 {
     struct request *r;
@@ -272,6 +298,8 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
         drain(c, inbox);
     else if (what < 36)
         stop(c, inbox);
+    else if (what < 38)
+        reserve(c, inbox, now);
 }
 
 /* The same key in the same tenant must always mean one job, as long as keys are kept. */

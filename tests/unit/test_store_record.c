@@ -18,6 +18,7 @@
 #include "store/store_record.h"
 
 #include "core/share.h"
+#include "core/window.h"
 
 #include "../fake/fake_store.h"
 #include "../fake/store_fixture.h"
@@ -492,7 +493,7 @@ static void records_are_the_golden_bytes_of_format_1(void **state)
                 fail_msg("%s: the value has changed", path);
         }
     }
-    assert_int_equal(n, 14);
+    assert_int_equal(n, 15);
 }
 
 static void a_node_that_is_given_back_leaves_no_record(void **state)
@@ -535,6 +536,9 @@ static void golden_records_load_to_known_facts(void **state)
     assert_string_equal(state_job(s, store_fixture_id(2))->name, "pretrain-0002");
     assert_non_null(cluster_drained(&s->cluster, "gpu-a1"));
     assert_string_equal(cluster_drained(&s->cluster, "gpu-a1")->text, "by alice: disk swap");
+    assert_non_null(window_find(s, "power"));
+    assert_int_equal(window_find(s, "power")->nodes.n, 1);
+    assert_string_equal(window_find(s, "power")->text, "by alice: new cables");
     assert_int_equal(s->meta.last_id.v, store_fixture_id(2).v);
     state_destroy(s);
     fake_store_destroy(old);
