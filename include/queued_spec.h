@@ -90,6 +90,9 @@ struct queued_role {
     const char *driver_min; /* versions */
     const char *cuda_min;
     bool has_mixed_drivers; /* driver.sameAcrossGang: false */
+    const char *spread_key; /* evenly over this level, or label; NULL: no wish */
+    uint32_t spread_max_skew;
+    bool is_spread_soft; /* ScheduleAnyway; false: DoNotSchedule */
 };
 
 /* failurePolicy.rules: by one of the exit codes, or of the reasons. */

@@ -139,6 +139,16 @@ static struct document *affinity(struct arena *a, const Queued__V1__Role *r)
     return d;
 }
 
+static struct document *spread(struct arena *a, const Queued__V1__Spread *s)
+{
+    struct document *d = document_map(a);
+
+    document_put_int(a, d, "maxSkew", s->max_skew);
+    document_put_text(a, d, "topologyKey", s->key);
+    document_put_text(a, d, "whenUnsatisfiable", s->soft ? "ScheduleAnyway" : "DoNotSchedule");
+    return d;
+}
+
 static struct document *placement(struct arena *a, const Queued__V1__Role *r)
 {
     struct document *d = document_map(a), *list = document_list(a), *driver = document_map(a);
@@ -163,6 +173,9 @@ static struct document *placement(struct arena *a, const Queued__V1__Role *r)
     if (r->mixed_drivers)
         document_put_bool(a, driver, "sameAcrossGang", false);
     put_nonempty(a, d, "driver", driver);
+    for (size_t i = 0; i < r->n_spread; i++)
+        document_add(a, document_put_list(a, d, "topologySpreadConstraints"),
+                     spread(a, r->spread[i]));
     return d;
 }
 

@@ -82,6 +82,18 @@ static void pack_tolerations(Queued__V1__Role *m, const struct queued_role *r, s
     }
 }
 
+static void pack_spread(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
+{
+    m->n_spread = 1;
+    m->spread = arena_alloc(arena, sizeof(*m->spread));
+    m->spread[0] = arena_alloc(arena, sizeof(**m->spread));
+    queued__v1__spread__init(m->spread[0]);
+    m->spread[0]->key = text(r->spread_key);
+    m->spread[0]->has_max_skew = true;
+    m->spread[0]->max_skew = r->spread_max_skew;
+    m->spread[0]->has_soft = m->spread[0]->soft = r->is_spread_soft;
+}
+
 static void pack_affinity(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
 {
     m->n_affinity = r->n_affinity;
@@ -108,6 +120,8 @@ static void pack_affinity(Queued__V1__Role *m, const struct queued_role *r, stru
     m->driver_min = text(r->driver_min);
     m->cuda_min = text(r->cuda_min);
     m->has_mixed_drivers = m->mixed_drivers = r->has_mixed_drivers;
+    if (r->spread_key)
+        pack_spread(m, r, arena);
 }
 
 static void pack_resources(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)

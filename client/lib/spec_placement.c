@@ -272,6 +272,58 @@ static int read_driver(const struct yaml_at *at, void *draft, struct err *err)
     return yaml_walk(at, driver_fields, ARRAY_LEN(driver_fields), draft, err);
 }
 
+/* ---- spread, in the form of Kubernetes */
+
+static int read_max_skew(const struct yaml_at *at, void *out, struct err *err)
+{
+    uint64_t n;
+
+    if (yaml_u64(at, 1, JOB_PODS_MAX, &n, err))
+        return -1;
+    *(uint32_t *)out = (uint32_t)n;
+    return 0;
+}
+
+static int read_when(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    *(bool *)out = strcmp(s, "ScheduleAnyway") == 0;
+    if (strcmp(s, "ScheduleAnyway") != 0 && strcmp(s, "DoNotSchedule") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is neither DoNotSchedule nor ScheduleAnyway", s);
+    return 0;
+}
+
+#define SPREAD_OF_ROLE "is not acted on; it is the pods of the role that are spread"
+
+static const struct yaml_field spread_fields[] = {
+    {"maxSkew", read_max_skew, offsetof(struct role_draft, role.spread_max_skew), true, NULL},
+    {"topologyKey", read_text, offsetof(struct role_draft, role.spread_key), true, NULL},
+    {"whenUnsatisfiable", read_when, offsetof(struct role_draft, role.is_spread_soft), true, NULL},
+    {"labelSelector", NULL, 0, false, SPREAD_OF_ROLE},
+    {"matchLabelKeys", NULL, 0, false, SPREAD_OF_ROLE},
+    {"minDomains", NULL, 0, false, SPEC_LATER},
+    {"nodeAffinityPolicy", NULL, 0, false, SPEC_LATER},
+    {"nodeTaintsPolicy", NULL, 0, false, SPEC_LATER},
+};
+
+static int add_spread(const struct yaml_at *at, const char *key, void *draft, struct err *err)
+{
+    (void)key;
+    return yaml_walk(at, spread_fields, ARRAY_LEN(spread_fields), draft, err);
+}
+
+static int read_spread(const struct yaml_at *at, void *draft, struct err *err)
+{
+    if (at->node->kind != YAML_LIST || at->node->n != 1)
+        return yaml_fail(at, err,
+                         "must be a list of one, like [{maxSkew: 1, topologyKey: rack, "
+                         "whenUnsatisfiable: DoNotSchedule}]");
+    return yaml_each(at, add_spread, draft, err);
+}
+
 static const struct yaml_field placement_fields[] = {
     {"nodeSelector", read_selector, 0, false, NULL},
     {"tolerations", read_tolerations, 0, false, NULL},
@@ -281,6 +333,7 @@ static const struct yaml_field placement_fields[] = {
     {"exclusiveNode", NULL, 0, false, SPEC_LATER},
     {"pack", NULL, 0, false, SPEC_LATER},
     {"driver", read_driver, 0, false, NULL},
+    {"topologySpreadConstraints", read_spread, 0, false, NULL},
 };
 
 int read_placement(const struct yaml_at *at, void *draft, struct err *err)

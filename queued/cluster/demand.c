@@ -107,6 +107,10 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
         d->models[d->n_models++] = MODELS_MAX;
     d->constraint = constraint_intern(&c->constraints, r, closed);
     d->same_driver = r->gpus && !r->mixed_drivers;
+    if (r->spread.key)
+        d->spread = (struct spread){.key = xstrdup(r->spread.key),
+                                    .max_skew = r->spread.max_skew,
+                                    .is_soft = r->spread.is_soft};
 }
 
 static void fill_topology(const struct cluster *c, struct demand *d, const struct spec *spec)
@@ -170,6 +174,8 @@ static void describe_role(struct str *b, const struct spec_role *r)
     str_add(b, r->mixed_drivers ? "\x1e"
                                   "d"
                                 : "");
+    if (r->spread.key)
+        str_addf(b, "\x1ew%u%u%s", r->spread.max_skew, r->spread.is_soft, r->spread.key);
     constraint_describe(b, r);
 }
 
@@ -195,8 +201,10 @@ static void describe_demand(struct str *b, const struct spec *spec, uint64_t clo
 
 static void demand_destroy(struct cluster *c, struct demand *d)
 {
-    for (uint32_t i = 0; i < d->n_roles; i++)
+    for (uint32_t i = 0; i < d->n_roles; i++) {
         constraint_release(&c->constraints, d->roles[i].constraint);
+        spread_fini(&d->roles[i].spread);
+    }
     free(d->key);
     free(d);
 }
@@ -230,8 +238,10 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->max_lost = d->max_lost ? d->max_lost : UINT64_MAX;
     for (uint32_t i = 0; i < spec->n_roles; i++)
         fill_role(c, &d->roles[i], &spec->roles[i], closed);
-    for (uint32_t i = 0; i < spec->n_roles; i++)
+    for (uint32_t i = 0; i < spec->n_roles; i++) {
         d->same_driver |= d->roles[i].same_driver && d->pods > 1;
+        d->has_soft_spread |= d->roles[i].spread.is_soft;
+    }
     fill_topology(c, d, spec);
     HASH_ADD_KEYPTR(hh, *table, d->key, strlen(d->key), d);
     return d;

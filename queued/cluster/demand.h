@@ -15,6 +15,7 @@
 
 #include "spec/limits.h"
 #include "cluster/resource.h"
+#include "cluster/spread.h"
 #include "spec/constraint.h"
 #include "spec/settings.h"
 #include "spec/spec.h"
@@ -27,6 +28,7 @@ struct demand_role {
     uint32_t n_models; /* 0: any */
     uint8_t models[ROLE_MODELS_MAX];
     struct constraint *constraint;
+    struct spread spread;
     bool same_driver; /* its hosts have the driver of the gang's other hosts of such roles */
     /* demand_share() of this shape_gen, for CPU and memory that were left out */
     uint64_t share_gen;
@@ -43,6 +45,7 @@ struct demand {
     uint32_t pods; /* in all */
     uint64_t gpus; /* in all */
     bool is_preemptible;
+    bool has_soft_spread;
     bool same_driver; /* several pods are of roles that need it */
     enum preempts preempts;
     uint64_t max_lost; /* GPU-microseconds that its victims may lose together */

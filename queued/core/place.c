@@ -273,13 +273,15 @@ static void try_levels(struct paper *p)
 {
     uint32_t n_levels = p->c->settings->hierarchies[p->wish->demand->hierarchy].n_levels;
     uint32_t stop = p->required == IX_NONE ? 0 : p->required;
+    bool is_widest = p->wish->rule != PLACE_SCORE || p->any_skew; /* and no narrower one */
     uint64_t free_gpus;
 
+    memset(p->n_counting, 0, sizeof(p->n_counting));
     if (!may_hold(p, IX_NONE, &free_gpus))
         return; /* nor will any part of it */
-    if (p->wish->rule != PLACE_SCORE && p->required != IX_NONE)
+    if (is_widest && p->required != IX_NONE)
         (void)try_level(p, p->required);
-    for (uint32_t l = n_levels + 1; p->wish->rule == PLACE_SCORE && l-- > stop;)
+    for (uint32_t l = n_levels + 1; !is_widest && l-- > stop;)
         if (try_level(p, l) && p->preferred != IX_NONE && l >= p->preferred)
             return;
     if (p->required == IX_NONE)
@@ -378,6 +380,9 @@ bool place_gang(const struct cluster *c, const struct place_wish *wish, struct p
     p.members = xcalloc(p.pods, sizeof(*p.members));
     p.best_members = xcalloc(p.pods, sizeof(*p.best_members));
     try_drivers(&p);
+    p.any_skew = !p.is_found && wish->demand->has_soft_spread;
+    if (p.any_skew)
+        try_drivers(&p);
     free(p.members);
     vec_fini(&p.hosts);
     if (!p.is_found) {

@@ -376,6 +376,84 @@ static void write_members(struct paper *p, uint32_t role)
     }
 }
 
+/* Groups over which a role spreads, inside the required domain that the hosts share. */
+static uint32_t count_groups(struct paper *p, uint32_t role)
+{
+    const struct demand *d = p->wish->demand;
+    struct spread_scope scope = {&d->roles[role], p->wish->models[role], p->driver, IX_NONE};
+    const struct node *n = p->c->nodes.v[p->hosts.v[0].node_ix];
+
+    if (p->required < p->c->settings->hierarchies[d->hierarchy].n_levels)
+        scope.home = topology_domain_at(&p->c->topology, n, d->hierarchy, p->required);
+    else if (p->required != IX_NONE)
+        return 1; /* one host for all */
+    if (scope.home != IX_NONE)
+        return spread_count(p->c, &scope);
+    if (!p->n_counting[role])
+        p->n_counting[role] = spread_count(p->c, &scope);
+    return p->n_counting[role];
+}
+
+/* The hosts that have room, by group; returns how many groups. */
+static uint32_t list_shares(const struct paper *p, const struct spread *s, bool any,
+                            struct spread_share *ret)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->hosts.n; i++) {
+        const struct place_host *h = &p->hosts.v[i];
+        uint32_t g = spread_group(s, h->node_ix);
+
+        if (h->slots && (g != IX_NONE || any))
+            ret[n++] = (struct spread_share){.group = g,
+                                             .first = i,
+                                             .last = i,
+                                             .room = h->slots,
+                                             .free_gpus = h->free.amount[RES_GPUS]};
+    }
+    return spread_merge(ret, n);
+}
+
+/* Pods of a share onto its hosts, as without that wish. */
+static void fill_share(struct paper *p, const struct spread *s, const struct spread_share *share,
+                       uint32_t level)
+{
+    struct unit run = {.first = share->first, .n = share->last - share->first + 1};
+    uint32_t *slots = xcalloc(run.n, sizeof(*slots)), *taken = xcalloc(run.n, sizeof(*taken));
+    struct place_host *h = &p->hosts.v[run.first];
+
+    for (size_t i = 0; i < run.n; i++) {
+        slots[i] = h[i].slots;
+        taken[i] = h[i].taken;
+        h[i].taken = 0;
+        h[i].slots = spread_group(s, h[i].node_ix) == share->group ? slots[i] : 0;
+    }
+    fill(p, &run, level, share->pods);
+    for (size_t i = 0; i < run.n; i++) {
+        h[i].slots = slots[i];
+        h[i].taken += taken[i];
+    }
+    free(slots);
+    free(taken);
+}
+
+static bool fill_spread(struct paper *p, uint32_t role, uint32_t level, uint32_t want)
+{
+    const struct spread *s = spread_groups(p->c, &p->wish->demand->roles[role]);
+    struct spread_share *v = xcalloc(p->hosts.n + 1, sizeof(*v));
+    bool any = p->any_skew && s->is_soft, holds;
+    uint32_t n = list_shares(p, s, any, v), skew = spread_evenly(v, n, UINT32_MAX, want);
+
+    if (skew != UINT32_MAX && skew > s->max_skew && !any)
+        skew = spread_evenly(v, n, count_groups(p, role), want);
+    holds = skew != UINT32_MAX && (any || skew <= s->max_skew);
+    for (uint32_t i = 0; i < n && holds; i++)
+        if (v[i].pods)
+            fill_share(p, s, &v[i], level);
+    free(v);
+    return holds;
+}
+
 bool fit_gathered(struct paper *p, uint32_t level)
 {
     for (uint32_t i = 0; i < p->wish->demand->n_roles; i++) {
@@ -387,7 +465,10 @@ bool fit_gathered(struct paper *p, uint32_t level)
         all.slots = count_slots(p, role);
         if (all.slots < want)
             return false;
-        if (p->wish->rule == PLACE_SCORE)
+        if (p->wish->demand->roles[role].spread.key) {
+            if (!fill_spread(p, role, level, want))
+                return false;
+        } else if (p->wish->rule == PLACE_SCORE)
             fill(p, &all, level, want);
         else if (p->wish->rule == PLACE_TOPO)
             fill_topo(p, &all, want);

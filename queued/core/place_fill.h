@@ -27,8 +27,10 @@ struct paper {
     uint32_t required, preferred; /* the demand's levels, relaxed where the wish says so */
     uint32_t counts[JOB_ROLES_MAX];
     uint32_t pods;
-    uint32_t driver; /* of the gang's roles that must have one; IX_NONE: any */
-    bool only_free;  /* every pod has GPUs: a host or domain without free ones takes none */
+    uint32_t driver;                    /* of the gang's roles that must have one; IX_NONE: any */
+    bool any_skew;                      /* of roles whose spread is soft */
+    uint32_t n_counting[JOB_ROLES_MAX]; /* groups of a role in the whole cluster; 0: not known */
+    bool only_free; /* every pod has GPUs: a host or domain without free ones takes none */
     struct resources each[JOB_ROLES_MAX];
     uint32_t order[JOB_ROLES_MAX]; /* roles, most GPUs first */
     uint32_t together;             /* pods of the role at hand that may not be parted over hosts */

@@ -85,6 +85,33 @@ static uint32_t driver_of(const struct state *s, const struct job *j, const stru
     return IX_NONE;
 }
 
+/* Does the skew of its role hold with m on this node? */
+static bool keeps_spread(const struct state *s, const struct job *j, const struct member *m,
+                         const struct node *n, uint32_t home)
+{
+    const struct demand_role *role = &j->demand->roles[m->role];
+    struct spread_scope scope = {role, j->models[m->role], n->driver, home};
+    const struct spread *groups;
+    uint32_t *pods, skew;
+
+    if (!role->spread.key || role->spread.is_soft)
+        return true;
+    groups = spread_groups(&s->cluster, role);
+    if (spread_group(groups, n->ix) == IX_NONE)
+        return false;
+    pods = xcalloc(groups->n_groups + 1, sizeof(*pods));
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *o = &j->members[i];
+        uint32_t g = spread_group(groups, o == m ? n->ix : o->node_ix);
+
+        if (o->role == m->role && g != IX_NONE)
+            pods[g]++;
+    }
+    skew = spread_skew(pods, groups->n_groups, spread_count(&s->cluster, &scope));
+    free(pods);
+    return skew <= role->spread.max_skew;
+}
+
 static bool may_take(const struct job *j, const struct member *m, const struct node *n)
 {
     const struct demand_role *role = &j->demand->roles[m->role];
@@ -125,7 +152,7 @@ uint32_t replace_host(const struct state *s, const struct job *j, const struct m
             continue;
         if (driver != IX_NONE && n->driver != driver)
             continue;
-        if (!may_take(j, m, n) || window_has(closed, n->ix))
+        if (!may_take(j, m, n) || window_has(closed, n->ix) || !keeps_spread(s, j, m, n, home))
             continue;
         merit.shared = near ? shared_levels(s, d, near, n) : 0;
         merit.is_used = is_used(j, n->ix);

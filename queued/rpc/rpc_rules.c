@@ -52,6 +52,12 @@ static const struct rpc_rule extended_rules[] = {
     {"amount", RULE_NUMBER, 0, AMOUNT_MAX, 1},
 };
 
+static const struct rpc_rule spread_rules[] = {
+    {"key", RULE_LINE, 1, LABEL_KEY_MAX, 1},
+    {"max_skew", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"soft", RULE_NUMBER, 0, 1, 1},
+};
+
 static const struct rpc_rule role_rules[] = {
     {"name", RULE_LABEL, 1, ROLE_NAME_MAX, 1},
     {"replicas", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
@@ -76,6 +82,7 @@ static const struct rpc_rule role_rules[] = {
     {"driver_min", RULE_LINE, 1, VERSION_MAX, 1},
     {"cuda_min", RULE_LINE, 1, VERSION_MAX, 1},
     {"mixed_drivers", RULE_NUMBER, 0, 1, 1},
+    {"spread", RULE_MESSAGE, 0, 512, 1},
 };
 
 static const struct rpc_rule failure_rules[] = {
@@ -201,6 +208,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__node_match__descriptor, match_rules},
     {&queued__v1__volume__descriptor, volume_rules},
     {&queued__v1__extended__descriptor, extended_rules},
+    {&queued__v1__spread__descriptor, spread_rules},
     {&queued__v1__role__descriptor, role_rules},
     {&queued__v1__failure_rule__descriptor, failure_rules},
     {&queued__v1__job_spec__descriptor, spec_rules},

@@ -74,6 +74,9 @@ static void affinity_from(struct arena *a, const Queued__V1__Role *m, struct spe
     r->driver_min = text_from(a, m->driver_min);
     r->cuda_min = text_from(a, m->cuda_min);
     r->mixed_drivers = m->mixed_drivers;
+    if (m->n_spread)
+        r->spread = (struct spec_spread){text_from(a, m->spread[0]->key ? m->spread[0]->key : ""),
+                                         m->spread[0]->max_skew, m->spread[0]->soft};
 }
 
 static void volumes_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
@@ -230,6 +233,18 @@ static void tolerations_to(struct arena *a, const struct spec_role *r, Queued__V
     }
 }
 
+static void spread_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
+{
+    m->n_spread = 1;
+    m->spread = arena_alloc(a, sizeof(*m->spread));
+    m->spread[0] = arena_alloc(a, sizeof(**m->spread));
+    queued__v1__spread__init(m->spread[0]);
+    m->spread[0]->key = rpc_text(r->spread.key);
+    m->spread[0]->has_max_skew = true;
+    m->spread[0]->max_skew = r->spread.max_skew;
+    m->spread[0]->has_soft = m->spread[0]->soft = r->spread.is_soft;
+}
+
 static void affinity_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
 {
     m->n_affinity = r->n_affinity;
@@ -255,6 +270,8 @@ static void affinity_to(struct arena *a, const struct spec_role *r, Queued__V1__
     m->driver_min = rpc_text(r->driver_min);
     m->cuda_min = rpc_text(r->cuda_min);
     m->has_mixed_drivers = m->mixed_drivers = r->mixed_drivers;
+    if (r->spread.key)
+        spread_to(a, r, m);
 }
 
 static void volumes_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)

@@ -149,6 +149,7 @@ static void copy_role(struct arena *a, struct spec_role *to, const struct spec_r
         to->volumes[i].path = copy_text(a, from->volumes[i].path);
         to->volumes[i].mount_path = copy_text(a, from->volumes[i].mount_path);
     }
+    to->spread.key = copy_text(a, from->spread.key);
     spec_copy_placement(a, to, from);
 }
 
@@ -321,6 +322,12 @@ static void feed_role_more(const struct feed *f, const struct spec_role *r)
     }
     if (r->mixed_drivers)
         feed_text(f, "mixedDrivers");
+    if (r->spread.key) {
+        feed_text(f, "spread");
+        feed_text(f, r->spread.key);
+        feed_number(f, r->spread.max_skew);
+        feed_number(f, r->spread.is_soft);
+    }
 }
 
 static void feed_role(const struct feed *f, const struct spec_role *r)

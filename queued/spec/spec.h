@@ -74,6 +74,13 @@ struct spec_match {
     struct spec_strings values;
 };
 
+/* The pods of a role evenly over the domains of a level, or over the values of a label. */
+struct spec_spread {
+    const char *key;   /* a level or a label; NULL: no wish */
+    uint32_t max_skew; /* 1.. */
+    bool is_soft;      /* ScheduleAnyway; false: DoNotSchedule */
+};
+
 struct spec_role {
     const char *name;
     uint32_t replicas;              /* 1..JOB_PODS_MAX */
@@ -100,6 +107,7 @@ struct spec_role {
     struct spec_strings excluded_nodes; /* names */
     int64_t gpu_memory_min;             /* bytes; 0 none */
     const char *driver_min, *cuda_min;  /* versions; NULL none */
+    struct spec_spread spread;
     bool mixed_drivers; /* its hosts need not have the driver of the gang's others */
 };
 

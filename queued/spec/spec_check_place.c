@@ -75,6 +75,23 @@ static int check_versions(const struct check *c, const struct spec_role *r)
     return check_affinity(c, r);
 }
 
+static int check_spread(const struct check *c, const struct spec_role *r)
+{
+    static const char path[] = ".placement.topologySpreadConstraints[0]";
+    const struct spec_spread *s = &r->spread;
+    uint32_t h, l;
+
+    if (!s->key)
+        return 0;
+    if (!settings_level(c->settings, s->key, &h, &l) && !spec_is_qualified(s->key))
+        return spec_bad(c, path, "topologyKey must be a level or a label key");
+    if (s->max_skew < 1 || s->max_skew > JOB_PODS_MAX)
+        return spec_bad(c, path, "maxSkew must be 1 to 10000");
+    if (c->spec->slice_size && r->gpus)
+        return spec_bad(c, path, "and topology.slice exclude each other");
+    return 0;
+}
+
 int spec_check_placement(const struct check *c, const struct spec_role *r)
 {
     if (r->node_selector.n > ROLE_SELECTOR_MAX)
@@ -105,5 +122,5 @@ int spec_check_placement(const struct check *c, const struct spec_role *r)
                            "in the configuration",
                            c->at, c->spec->tenant, t->key ? t->key : "everything");
     }
-    return check_versions(c, r);
+    return check_spread(c, r) ? -1 : check_versions(c, r);
 }

@@ -36,6 +36,9 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
         str_addf(&b, ", in one %s", level_name(s->settings, d->hierarchy, d->required));
     if (d->preferred != IX_NONE && d->pods > 1 && d->preferred != d->required)
         str_addf(&b, ", prefers one %s", level_name(s->settings, d->hierarchy, d->preferred));
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        if (d->roles[r].spread.key)
+            str_addf(&b, ", spread over %.80s", d->roles[r].spread.key);
     (void)str_copy(x->asks, sizeof(x->asks), str_text(&b));
     str_fini(&b);
 }
@@ -264,7 +267,7 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
     if (x->code[0])
         return x;
     if (b->is_blocked && !b->is_held_back && !order_is_awake(s, b) &&
-        !explain_driver(s, j->demand, x)) {
+        !explain_spread(s, j->demand, x) && !explain_driver(s, j->demand, x)) {
         say(x, "InsufficientGpus", "its roles fit one by one, not together");
         next_step(x, "starts when more nodes are free");
     }

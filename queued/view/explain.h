@@ -45,6 +45,7 @@ bool explain_unlent(const struct state *s, const struct job *j, struct explain *
 
 /* explain_gang.c: what binds its hosts together. */
 bool explain_driver(const struct state *s, const struct demand *d, struct explain *x);
+bool explain_spread(const struct state *s, const struct demand *d, struct explain *x);
 
 /* explain_time.c: a gang that fits, but for the room that is kept for another. */
 bool explain_claim(const struct state *s, const struct job *j, usec_t now, struct explain *x);

@@ -71,3 +71,48 @@ bool explain_driver(const struct state *s, const struct demand *d, struct explai
     }
     return is_said;
 }
+
+/* Groups with room for a pod of the role now. */
+static uint32_t groups_with_room(const struct state *s, const struct demand_role *r)
+{
+    const struct spread *groups = spread_groups(&s->cluster, r);
+    bool *seen = xcalloc(groups->n_groups + 1, sizeof(*seen));
+    struct resources asks, free_now;
+    uint32_t n = 0;
+
+    hardware_asks(r, &asks);
+    for (size_t i = 0; i < s->cluster.by_name.n; i++) {
+        const struct node *node = s->cluster.nodes.v[s->cluster.by_name.v[i]];
+        uint32_t g = spread_group(groups, node->ix);
+
+        if (g == IX_NONE || seen[g] || !node->is_usable || !role_allows(r, node))
+            continue;
+        node_free(node, &free_now);
+        seen[g] = resources_times(&asks, &free_now, 1) == 1;
+        n += seen[g];
+    }
+    free(seen);
+    return n;
+}
+
+bool explain_spread(const struct state *s, const struct demand *d, struct explain *x)
+{
+    for (uint32_t i = 0; i < d->n_roles; i++) {
+        const struct demand_role *r = &d->roles[i];
+        struct spread_scope scope = {r, MODELS_MAX, IX_NONE, IX_NONE};
+        uint32_t all, open;
+
+        if (!r->spread.key || r->spread.is_soft)
+            continue;
+        all = spread_count(&s->cluster, &scope);
+        open = groups_with_room(s, r);
+        say(x, "TopologyUnavailable",
+            "%u pods of role %s cannot be spread over %.80s with maxSkew %u: %u of %u have room",
+            r->replicas, r->name, r->spread.key, r->spread.max_skew, open, all);
+        next_step(x, "with whenUnsatisfiable: ScheduleAnyway the smallest skew is taken at once");
+        number(x, "spread_domains", all);
+        number(x, "domains_with_room", open);
+        return true;
+    }
+    return false;
+}

@@ -20,64 +20,39 @@
 #include "core/score.h"
 
 #include "../fake/fake_site.h"
+#include "../fake/plain_fill.h"
 #include "../sim/rng.h"
 
 /* Newest first. */
 static const char *const drivers[] = {"550.54.15", "550.54.9", "535.9", NULL};
 
-enum { SEEDS = 3000, HOSTS_MAX = 16, LEVELS = 2, ROLES = 2 };
-
-struct host {
-    const struct node *n;
-    const char *label[LEVELS]; /* NULL: none */
-    const char *driver;        /* "": not known */
-    int64_t free, total;       /* GPUs; free: of what the trial assumes */
-    uint32_t slots, put[ROLES];
-};
+enum { SEEDS = 3000 };
 
 struct look {
     struct rng rng;
     struct settings settings;
     struct cluster cluster;
     struct demand *demands, *d;
-    struct host hosts[HOSTS_MAX];
+    struct plain_host hosts[PLAIN_HOSTS_MAX];
     uint32_t n;
     bool on_empty;
+    bool any_skew;      /* of roles whose spread is soft */
     const char *driver; /* that every host must have; NULL: any */
     uint32_t excluded[JOB_EXCLUDED_MAX];
     /* the best so far */
     bool is_found;
     uint64_t cost;
     uint32_t topology, packing, score;
-    uint32_t best[ROLES][HOSTS_MAX];
+    uint32_t best[PLAIN_ROLES][PLAIN_HOSTS_MAX];
     uint64_t empty_cost;
 };
-
-/* Labels up to a level: the same text, the same domain. */
-static const char *path(const struct host *h, uint32_t level, char buf[64])
-{
-    size_t len = 0;
-
-    buf[0] = '\0';
-    for (uint32_t l = 0; l <= level && l < LEVELS; l++)
-        if (h->label[l])
-            len += (size_t)snprintf(buf + len, 64 - len, "\x1e%u\x1f%s", (unsigned)l, h->label[l]);
-    return buf;
-}
-
-static bool is_same(const struct host *a, const struct host *b, uint32_t level)
-{
-    char x[64], y[64];
-
-    return a->label[level] && b->label[level] && strcmp(path(a, level, x), path(b, level, y)) == 0;
-}
 
 /* Domains in the order of their paths, hosts of a domain itself behind those below it, by name. */
 static int by_path(const void *a, const void *b)
 {
-    const struct host *x = a, *y = b;
+    const struct plain_host *x = a, *y = b;
 
-    for (uint32_t l = 0; l < LEVELS; l++) {
+    for (uint32_t l = 0; l < PLAIN_LEVELS; l++) {
         if (!x->label[l] != !y->label[l])
             return x->label[l] ? -1 : 1;
         if (x->label[l] && strcmp(x->label[l], y->label[l]) != 0)
@@ -86,118 +61,126 @@ static int by_path(const void *a, const void *b)
     return strcmp(x->n->name, y->n->name);
 }
 
-/* ---- filling a run of hosts with one role */
-
-static int by_slots(const void *a, const void *b)
-{
-    const struct host *x = *(struct host *const *)a, *y = *(struct host *const *)b;
-
-    if (x->slots != y->slots)
-        return x->slots < y->slots ? -1 : 1;
-    if (x->free != y->free)
-        return x->free < y->free ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
-/* The fewest hosts, evenly, on the fullest that hold a part; where that cannot be, the biggest. */
-static void fill_hosts(struct host **v, uint32_t n, uint32_t role, uint32_t want)
-{
-    uint32_t most[HOSTS_MAX] = {0}, hosts = 0, held = 0, left = want;
-
-    qsort(v, n, sizeof(*v), by_slots);
-    for (uint32_t i = n; held < want; hosts++)
-        held += v[--i]->slots;
-    for (uint32_t part = want / hosts + 1, times = want % hosts, turn = 0; turn < 2; turn++) {
-        for (uint32_t i = 0; i < n && times; i++) {
-            if (v[i]->slots < part || most[i])
-                continue;
-            most[i] = part;
-            left -= part;
-            times--;
-        }
-        part = want / hosts;
-        times = turn ? times : hosts - want % hosts;
-    }
-    for (uint32_t i = 0; i < n && !left; i++)
-        v[i]->put[role] += most[i];
-    while (left && want) {
-        struct host *biggest = NULL;
-
-        for (uint32_t i = 0; i < n; i++)
-            if (!v[i]->put[role] && v[i]->slots &&
-                (!biggest || v[i]->slots > biggest->slots ||
-                 (v[i]->slots == biggest->slots && v[i] < biggest)))
-                biggest = v[i];
-        biggest->put[role] = want < biggest->slots ? want : biggest->slots;
-        want -= biggest->put[role];
-    }
-}
-
-struct part {
-    struct host *v[HOSTS_MAX];
-    uint32_t n, slots;
-    int64_t free;
-};
-
-/* Does a go before b: what holds all before what does not, then the tightest of those or the
- * largest of these, then the fullest. */
-static bool is_better(const struct part *a, const struct part *b, uint32_t want)
-{
-    bool holds = a->slots >= want;
-
-    if (holds != (b->slots >= want))
-        return holds;
-    if (a->slots != b->slots)
-        return holds ? a->slots < b->slots : a->slots > b->slots;
-    return a->free < b->free;
-}
-
-static void fill(struct host **v, uint32_t n, uint32_t level, uint32_t role, uint32_t want)
-{
-    struct part parts[HOSTS_MAX] = {0};
-    uint32_t n_parts = 0;
-
-    if (level == LEVELS) {
-        fill_hosts(v, n, role, want);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        struct part *p = n_parts ? &parts[n_parts - 1] : NULL;
-
-        if (!p || !is_same(p->v[0], v[i], level))
-            p = &parts[n_parts++];
-        p->v[p->n++] = v[i];
-        p->slots += v[i]->slots;
-        p->free += v[i]->free;
-    }
-    while (want) {
-        struct part *best = NULL;
-        uint32_t some;
-
-        for (uint32_t i = 0; i < n_parts; i++)
-            if (parts[i].slots && (!best || is_better(&parts[i], best, want)))
-                best = &parts[i];
-        some = best->slots < want ? best->slots : want;
-        fill(best->v, best->n, level + 1, role, some);
-        best->slots = 0;
-        want -= some;
-    }
-}
-
 static int64_t asks(const struct look *k, uint32_t role)
 {
     return k->d->roles[role].each.amount[RES_GPUS];
 }
 
-static bool is_open(const struct look *k, const struct host *h)
+/* ---- spreading a role */
+
+/* Equal text: one group; false: the host is in none. */
+static bool group_of(const struct look *k, uint32_t role, const struct plain_host *h, char buf[64])
+{
+    const char *key = k->d->roles[role].spread.key;
+    uint32_t level = strcmp(key, "rack") == 0;
+
+    if (strcmp(key, "host") == 0)
+        (void)snprintf(buf, 64, "%s", h->n->name);
+    else if (strchr(key, '/'))
+        (void)snprintf(buf, 64, "%s", h->label[1] ? h->label[1] : "");
+    else
+        (void)plain_path(h, level, buf);
+    return strcmp(key, "host") == 0 || h->label[strchr(key, '/') ? 1 : level];
+}
+
+/* The first of these hosts that is of the same group; groups may be without a name. */
+static uint32_t first_of_group(const struct look *k, uint32_t role, struct plain_host *const *v,
+                               uint32_t i)
+{
+    char a[64] = "", b[64] = "";
+    bool has_a = group_of(k, role, v[i], a);
+
+    for (uint32_t o = 0; o < i; o++)
+        if (v[o]->slots && group_of(k, role, v[o], b) == has_a && (!has_a || strcmp(a, b) == 0))
+            return o;
+    return i;
+}
+
+static bool holds_skew(const struct look *k, uint32_t role, struct plain_host *const *v, uint32_t n,
+                       const uint32_t *pods)
+{
+    uint32_t most = 0, fewest = UINT32_MAX;
+
+    for (uint32_t i = 0; i < n; i++)
+        most = pods[i] > most ? pods[i] : most;
+    for (uint32_t i = 0; i < k->n; i++) {
+        const struct plain_host *h = &k->hosts[i];
+        uint32_t has = 0;
+        char a[64], b[64];
+
+        if (!h->n->is_usable || h->n->model != SITE_H100 || !group_of(k, role, h, a))
+            continue;
+        if (k->driver && k->d->roles[role].same_driver && strcmp(h->driver, k->driver) != 0)
+            continue;
+        if (k->d->required < PLAIN_LEVELS && !plain_is_same(h, v[0], k->d->required))
+            continue;
+        if (k->d->required == PLAIN_LEVELS && h != v[0])
+            continue;
+        for (uint32_t o = 0; o < n; o++)
+            has += group_of(k, role, v[o], b) && strcmp(a, b) == 0 ? pods[o] : 0;
+        fewest = has < fewest ? has : fewest;
+    }
+    return most - fewest <= k->d->roles[role].spread.max_skew;
+}
+
+/* A pod at a time to the group with the fewest, of these the fullest, the first; then each group
+ * by itself. pods stands at the first host of each group. */
+static bool fill_spread(const struct look *k, struct plain_host **v, uint32_t n, uint32_t level,
+                        uint32_t role)
+{
+    const struct spread *s = &k->d->roles[role].spread;
+    bool any = k->any_skew && s->is_soft;
+    uint32_t pods[PLAIN_HOSTS_MAX] = {0}, room[PLAIN_HOSTS_MAX] = {0}, of[PLAIN_HOSTS_MAX],
+             slots[PLAIN_HOSTS_MAX];
+    int64_t free[PLAIN_HOSTS_MAX] = {0};
+    char text[64];
+
+    for (uint32_t i = 0; i < n; i++) {
+        of[i] = PLAIN_HOSTS_MAX;
+        slots[i] = v[i]->slots;
+        if (!v[i]->slots || (!any && !group_of(k, role, v[i], text)))
+            continue;
+        of[i] = first_of_group(k, role, v, i);
+        room[of[i]] += v[i]->slots;
+        free[of[i]] += v[i]->free;
+    }
+    for (uint32_t left = k->d->roles[role].replicas; left; left--) {
+        uint32_t best = PLAIN_HOSTS_MAX;
+
+        for (uint32_t i = 0; i < n; i++)
+            if (pods[i] < room[i] && (best == PLAIN_HOSTS_MAX || pods[i] < pods[best] ||
+                                      (pods[i] == pods[best] && free[i] < free[best])))
+                best = i;
+        if (best == PLAIN_HOSTS_MAX)
+            return false;
+        pods[best]++;
+    }
+    if (!any && !holds_skew(k, role, v, n, pods))
+        return false;
+    for (uint32_t g = 0; g < n; g++) {
+        struct plain_host *run[PLAIN_HOSTS_MAX];
+        uint32_t last = g;
+
+        for (uint32_t i = 0; i < n; i++) {
+            v[i]->slots = of[i] == g ? slots[i] : 0;
+            last = of[i] == g ? i : last;
+        }
+        memcpy(run, &v[g], (last - g + 1) * sizeof(run[0]));
+        if (pods[g])
+            plain_fill(run, last - g + 1, level, role, pods[g]);
+    }
+    return true;
+}
+
+static bool is_open(const struct look *k, const struct plain_host *h)
 {
     return h->n->is_usable && !place_excludes(k->on_empty ? NULL : k->excluded, h->n->ix);
 }
 
 /* All roles, that with the most GPUs first; false: one does not fit. */
-static bool fill_roles(struct look *k, struct host **of, uint32_t n_of, uint32_t level)
+static bool fill_roles(struct look *k, struct plain_host **of, uint32_t n_of, uint32_t level)
 {
-    struct host *v[HOSTS_MAX];
+    struct plain_host *v[PLAIN_HOSTS_MAX];
     uint32_t first = k->d->n_roles > 1 && asks(k, 1) > asks(k, 0), n = 0;
 
     for (uint32_t i = 0; i < n_of; i++)
@@ -207,11 +190,11 @@ static bool fill_roles(struct look *k, struct host **of, uint32_t n_of, uint32_t
         memset(k->hosts[i].put, 0, sizeof(k->hosts[i].put));
     for (uint32_t turn = 0; turn < k->d->n_roles; turn++) {
         uint32_t role = turn ? !first : first, slots = 0;
-        struct host *run[HOSTS_MAX];
+        struct plain_host *run[PLAIN_HOSTS_MAX];
 
-        memcpy(run, v, n * sizeof(struct host *));
+        memcpy(run, v, n * sizeof(struct plain_host *));
         for (uint32_t i = 0; i < n; i++) {
-            struct host *h = v[i];
+            struct plain_host *h = v[i];
 
             h->free = k->on_empty ? h->total : node_free_gpus(h->n);
             for (uint32_t r = 0; r < k->d->n_roles; r++)
@@ -225,14 +208,17 @@ static bool fill_roles(struct look *k, struct host **of, uint32_t n_of, uint32_t
         }
         if (slots < k->d->roles[role].replicas)
             return false;
-        fill(run, n, level, role, k->d->roles[role].replicas);
+        if (!k->d->roles[role].spread.key)
+            plain_fill(run, n, level, role, k->d->roles[role].replicas);
+        else if (!fill_spread(k, v, n, level, role))
+            return false;
     }
     return true;
 }
 
 /* ---- the score of what the hosts were given */
 
-static int64_t gpus_put(const struct look *k, const struct host *h)
+static int64_t gpus_put(const struct look *k, const struct plain_host *h)
 {
     return h->put[0] * asks(k, 0) + (k->d->n_roles > 1 ? h->put[1] * asks(k, 1) : 0);
 }
@@ -245,15 +231,15 @@ static uint64_t cost_of(const struct look *k)
     for (uint32_t i = 0; i < k->n; i++)
         hosts += gpus_put(k, &k->hosts[i]) > 0;
     cost += 100 * (uint64_t)(hosts - 1);
-    for (uint32_t l = 0; l < LEVELS; l++) {
+    for (uint32_t l = 0; l < PLAIN_LEVELS; l++) {
         uint32_t domains = 0;
 
         for (uint32_t i = 0; i < k->n; i++) {
             bool is_new = gpus_put(k, &k->hosts[i]) > 0;
 
             for (uint32_t o = 0; o < i; o++)
-                is_new = is_new &&
-                         !(gpus_put(k, &k->hosts[o]) > 0 && is_same(&k->hosts[o], &k->hosts[i], l));
+                is_new = is_new && !(gpus_put(k, &k->hosts[o]) > 0 &&
+                                     plain_is_same(&k->hosts[o], &k->hosts[i], l));
             domains += is_new;
         }
         cost += (uint64_t)k->settings.hierarchies[0].levels[l].cost * (domains - 1);
@@ -268,7 +254,7 @@ static void judge(struct look *k)
     int64_t used = 0, total = 0;
 
     for (uint32_t i = 0; i < k->n; i++) {
-        const struct host *h = &k->hosts[i];
+        const struct plain_host *h = &k->hosts[i];
 
         if (gpus_put(k, h) == 0)
             continue;
@@ -285,32 +271,32 @@ static void judge(struct look *k)
     k->packing = packing;
     k->score = score;
     for (uint32_t i = 0; i < k->n; i++)
-        for (uint32_t r = 0; r < ROLES; r++)
+        for (uint32_t r = 0; r < PLAIN_ROLES; r++)
             k->best[r][i] = k->hosts[i].put[r];
 }
 
 /* ---- the domains of a level */
 
 struct domain_seen {
-    struct host *v[HOSTS_MAX];
+    struct plain_host *v[PLAIN_HOSTS_MAX];
     uint32_t n, order;
     int64_t free, around;
 };
 
-static int64_t free_on(const struct look *k, const struct host *h)
+static int64_t free_on(const struct look *k, const struct plain_host *h)
 {
     return !k->on_empty && h->n->is_usable && h->n->model == SITE_H100 ? node_free_gpus(h->n) : 0;
 }
 
 /* Free GPUs of the narrowest domain above a level that the host is in. */
-static int64_t around(const struct look *k, const struct host *h, uint32_t level)
+static int64_t around(const struct look *k, const struct plain_host *h, uint32_t level)
 {
     int64_t sum = 0;
 
     while (level > 0 && !h->label[level - 1])
         level--;
     for (uint32_t i = 0; i < k->n && level > 0; i++)
-        sum += is_same(h, &k->hosts[i], level - 1) ? free_on(k, &k->hosts[i]) : 0;
+        sum += plain_is_same(h, &k->hosts[i], level - 1) ? free_on(k, &k->hosts[i]) : 0;
     return sum;
 }
 
@@ -325,7 +311,7 @@ static int by_fit(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static uint32_t position_by_name(const struct look *k, const struct host *h)
+static uint32_t position_by_name(const struct look *k, const struct plain_host *h)
 {
     uint32_t before = 0;
 
@@ -334,39 +320,39 @@ static uint32_t position_by_name(const struct look *k, const struct host *h)
     return before;
 }
 
-/* level LEVELS: each host is one. */
+/* level PLAIN_LEVELS: each host is one. */
 static uint32_t list_domains(struct look *k, uint32_t level, struct domain_seen *ret)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < k->n; i++) {
-        struct host *h = &k->hosts[i];
+        struct plain_host *h = &k->hosts[i];
         struct domain_seen *d = n ? &ret[n - 1] : NULL;
 
-        if (k->d->required < LEVELS && !h->label[k->d->required])
+        if (k->d->required < PLAIN_LEVELS && !h->label[k->d->required])
             continue;
-        if (level < LEVELS && !h->label[level])
+        if (level < PLAIN_LEVELS && !h->label[level])
             continue;
-        if (level == LEVELS || !d || !is_same(d->v[0], h, level)) {
+        if (level == PLAIN_LEVELS || !d || !plain_is_same(d->v[0], h, level)) {
             d = &ret[n++];
-            *d = (struct domain_seen){.order = level == LEVELS ? position_by_name(k, h) : n,
+            *d = (struct domain_seen){.order = level == PLAIN_LEVELS ? position_by_name(k, h) : n,
                                       .around = around(k, h, level)};
         }
         d->v[d->n++] = h;
         d->free +=
-            level == LEVELS ? (k->on_empty ? h->total : node_free_gpus(h->n)) : free_on(k, h);
+            level == PLAIN_LEVELS ? (k->on_empty ? h->total : node_free_gpus(h->n)) : free_on(k, h);
     }
     return n;
 }
 
 static bool try_level(struct look *k, uint32_t level)
 {
-    struct domain_seen seen[HOSTS_MAX];
+    struct domain_seen seen[PLAIN_HOSTS_MAX];
     uint32_t n = list_domains(k, level, seen), fits = 0;
 
     qsort(seen, n, sizeof(seen[0]), by_fit);
     for (uint32_t i = 0; i < n && fits < 2; i++) {
-        if (!fill_roles(k, seen[i].v, seen[i].n, level < LEVELS ? level + 1 : LEVELS))
+        if (!fill_roles(k, seen[i].v, seen[i].n, level < PLAIN_LEVELS ? level + 1 : PLAIN_LEVELS))
             continue;
         judge(k);
         fits++;
@@ -376,9 +362,12 @@ static bool try_level(struct look *k, uint32_t level)
 
 static void look_at_levels(struct look *k)
 {
-    struct host *all[HOSTS_MAX];
+    struct plain_host *all[PLAIN_HOSTS_MAX];
 
-    for (uint32_t l = LEVELS + 1; l-- > (k->d->required == IX_NONE ? 0 : k->d->required);)
+    if (k->any_skew && k->d->required != IX_NONE)
+        (void)try_level(k, k->d->required);
+    for (uint32_t l = PLAIN_LEVELS + 1;
+         !k->any_skew && l-- > (k->d->required == IX_NONE ? 0 : k->d->required);)
         if (try_level(k, l) && k->d->preferred != IX_NONE && l >= k->d->preferred)
             return;
     for (uint32_t i = 0; i < k->n; i++)
@@ -388,10 +377,8 @@ static void look_at_levels(struct look *k)
 }
 
 /* Under each driver by itself where a gang must have one, the newest first. */
-static bool look(struct look *k, bool on_empty)
+static void look_at_drivers(struct look *k)
 {
-    k->on_empty = on_empty;
-    k->is_found = false;
     k->driver = NULL;
     for (size_t i = 0; i < ARRAY_LEN(drivers) && k->d->same_driver; i++) {
         k->driver = drivers[i] ? drivers[i] : "";
@@ -399,6 +386,17 @@ static bool look(struct look *k, bool on_empty)
     }
     if (!k->driver)
         look_at_levels(k);
+}
+
+/* Where a soft spread cannot hold, as even as can be in the widest domain allowed. */
+static bool look(struct look *k, bool on_empty)
+{
+    k->on_empty = on_empty;
+    k->is_found = k->any_skew = false;
+    look_at_drivers(k);
+    k->any_skew = !k->is_found;
+    if (k->d->has_soft_spread && k->any_skew)
+        look_at_drivers(k);
     return k->is_found;
 }
 
@@ -415,7 +413,7 @@ static void make_hosts(struct look *k)
 
     uint32_t n_drivers = rng_below(&k->rng, ARRAY_LEN(drivers) + 1);
 
-    k->n = 1 + rng_below(&k->rng, HOSTS_MAX);
+    k->n = 1 + rng_below(&k->rng, PLAIN_HOSTS_MAX);
     for (uint32_t i = 0; i < k->n; i++) {
         char name[8];
         struct resources held = {0};
@@ -439,7 +437,7 @@ static void make_hosts(struct look *k)
             cluster_hold(&k->cluster, k->hosts[i].n->ix, &held);
     }
     for (uint32_t i = 0; i < k->n; i++) {
-        struct host *h = &k->hosts[i];
+        struct plain_host *h = &k->hosts[i];
 
         h->label[0] = node_label(h->n, "gang.queued/block");
         h->label[1] = node_label(h->n, "gang.queued/rack");
@@ -451,13 +449,18 @@ static struct spec *make_spec(struct look *k, uint32_t n_roles)
 {
     static const uint32_t gpus[] = {1, 1, 2, 3, 4, 8, 8};
     static const char *const levels[] = {NULL, NULL, "block", "rack", "host"};
+    static const char *const spreads[] = {"rack", "block", "host", "gang.queued/rack"};
     uint32_t required = rng_below(&k->rng, 5), preferred = rng_below(&k->rng, 5);
     struct spec *s = site_spec("job", 1 + rng_below(&k->rng, 7), gpus[rng_below(&k->rng, 7)]);
 
     if (n_roles > 1)
         site_role(s, "second", 1 + rng_below(&k->rng, 3), gpus[rng_below(&k->rng, 7)]);
-    for (uint32_t r = 0; r < n_roles; r++)
+    for (uint32_t r = 0; r < n_roles; r++) {
         s->roles[r].mixed_drivers = rng_one_in(&k->rng, 6);
+        if (rng_one_in(&k->rng, 3))
+            s->roles[r].spread = (struct spec_spread){
+                spreads[rng_below(&k->rng, 4)], 1 + rng_below(&k->rng, 3), rng_one_in(&k->rng, 3)};
+    }
     s->topology_required = levels[required];
     s->topology_preferred = preferred >= required ? levels[preferred] : NULL;
     return s;
@@ -492,7 +495,7 @@ static void trial(uint64_t seed, uint32_t *ret_placed)
     uint8_t models[JOB_ROLES_MAX];
     struct place_wish wish = {.models = models, .excluded = k->excluded};
     struct place_result r = {0};
-    uint32_t n_roles = 1 + (uint32_t)(seed % ROLES);
+    uint32_t n_roles = 1 + (uint32_t)(seed % PLAIN_ROLES);
     const char *broken;
     struct spec *spec;
     bool fits;

@@ -356,6 +356,46 @@ static int check_drivers(struct sim *s)
     return 0;
 }
 
+/* A role of a gang that was placed in this turn keeps its skew inside the required domain. */
+static int check_role_spread(struct sim *s, const struct job *j, uint32_t role)
+{
+    const struct cluster *c = &s->state->cluster;
+    const struct demand *d = j->demand;
+    const struct spread *groups = spread_groups(c, &d->roles[role]);
+    struct spread_scope scope = {&d->roles[role], j->models[role], IX_NONE, IX_NONE};
+    uint32_t *pods = xcalloc(groups->n_groups + 1, sizeof(*pods)), skew;
+
+    for (uint32_t m = 0; m < j->n_members; m++) {
+        const struct node *n = cluster_node(c, j->members[m].node_ix);
+
+        if (j->members[m].role != role)
+            continue;
+        pods[spread_group(groups, n->ix)]++;
+        scope.driver = n->driver;
+        if (d->required < c->settings->hierarchies[d->hierarchy].n_levels)
+            scope.home = topology_domain_at(&c->topology, n, d->hierarchy, d->required);
+    }
+    skew = spread_skew(pods, groups->n_groups, spread_count(c, &scope));
+    free(pods);
+    if (skew > d->roles[role].spread.max_skew &&
+        d->required != c->settings->hierarchies[d->hierarchy].n_levels) /* one host for all */
+        return broken(s, "is not spread as it asked", j);
+    return 0;
+}
+
+static int check_spread(struct sim *s)
+{
+    for (size_t i = 0; i < s->state->active.n; i++) {
+        const struct job *j = s->state->active.v[i];
+
+        for (uint32_t r = 0; r < j->demand->n_roles && j->attempt_at == s->state->now; r++)
+            if (j->demand->roles[r].spread.key && !j->demand->roles[r].spread.is_soft &&
+                check_role_spread(s, j, r))
+                return -1;
+    }
+    return 0;
+}
+
 int check_turn(struct sim *s)
 {
     sim_met_claims(s);
@@ -363,7 +403,8 @@ int check_turn(struct sim *s)
         return err_wrap(&s->err, "state_check");
     if (s->state->meta.moves_lost > s->settings.defrag_gpu_us)
         return err_set(&s->err, ERR_INTERNAL, "moves cost more than the budget of a day");
-    if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s) || check_rights(s))
+    if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s) || check_rights(s) ||
+        check_spread(s))
         return -1;
     if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&
         check_knowledge(s))

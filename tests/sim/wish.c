@@ -104,6 +104,15 @@ static void some_placement(struct spec *s, struct spec_role *r, struct rng *g)
     }
 }
 
+/* Without a draw, so that older seeds stay what they were. */
+static void some_spread(struct spec *s, struct spec_role *r)
+{
+    if (r->replicas == 3 && r->gpus < 3 && !s->slice_size)
+        r->spread = (struct spec_spread){"rack", 1, r->cpu_milli > 0};
+    else if (r->replicas == 2 && r->gpus == 1 && !s->slice_size)
+        r->spread = (struct spec_spread){"kubernetes.io/hostname", 1, false};
+}
+
 static void some_role(struct spec *s, struct spec_role *r, uint32_t ix, struct rng *g)
 {
     static const uint32_t gpus[] = {1, 1, 2, 2, 4, 8, 8, 3, 9};
@@ -278,6 +287,8 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
                     !(s->on_preemption && strcmp(s->on_preemption, "end") == 0);
     if (rng_one_in(&g, 5))
         crumb_or_node(s, &g);
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        some_spread(s, &s->roles[i]);
     return s;
 }
 

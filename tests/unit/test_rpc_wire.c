@@ -444,6 +444,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     role->cuda_min = "12.4";
     role->mixed_drivers = true;
     s->failure = (struct spec_failure){1, 2, 3, SPEC_NO, rules, 2};
+    role->spread = (struct spec_spread){"rack", 2, true};
     again = rpc_spec_from(rpc_spec_to(&arena, s));
     spec_feed(s, feed_str, &a);
     spec_feed(again, feed_str, &b);

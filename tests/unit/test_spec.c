@@ -240,6 +240,23 @@ static void too_many_values(struct spec *s)
     affinity(s, "Gt", 2);
 }
 
+static void no_skew(struct spec *s)
+{
+    s->roles[0].spread = (struct spec_spread){"rack", 0, false};
+}
+
+static void bad_spread(struct spec *s)
+{
+    s->roles[0].spread = (struct spec_spread){"no label/at all/", 1, false};
+}
+
+static void spread_slices(struct spec *s)
+{
+    s->slice_size = 1;
+    s->slice_level = "rack";
+    s->roles[0].spread = (struct spec_spread){"rack", 1, false};
+}
+
 static void bad_version(struct spec *s)
 {
     s->roles[0].driver_min = "new";
@@ -282,6 +299,9 @@ static void each_fault_is_refused_with_its_path(void **state)
         {bad_operator, ERR_INVALID, "spec.roles[0].placement.affinity"},
         {too_many_values, ERR_INVALID, "spec.roles[0].placement.affinity"},
         {bad_version, ERR_INVALID, "spec.roles[0].placement.driver.min"},
+        {no_skew, ERR_INVALID, "spec.roles[0].placement.topologySpreadConstraints[0]"},
+        {bad_spread, ERR_INVALID, "spec.roles[0].placement.topologySpreadConstraints[0]"},
+        {spread_slices, ERR_INVALID, "spec.roles[0].placement.topologySpreadConstraints[0]"},
         {bad_node, ERR_INVALID, "spec.roles[0].placement.nodes"},
         {memory_without_gpus, ERR_INVALID, "spec.roles[0].resources.gpus"},
         {no_condition, ERR_INVALID, "spec.dependsOn[0].condition"},
@@ -426,6 +446,16 @@ static void mixed_drivers(struct spec *s)
     s->roles[0].mixed_drivers = true;
 }
 
+static void spread(struct spec *s)
+{
+    s->roles[0].spread = (struct spec_spread){"rack", 1, false};
+}
+
+static void softly(struct spec *s)
+{
+    s->roles[0].spread = (struct spec_spread){"rack", 1, true};
+}
+
 static void cuda(struct spec *s)
 {
     s->roles[0].cuda_min = "550";
@@ -512,6 +542,8 @@ static void every_change_changes_the_digest(void **state)
         gpu_memory,
         driver,
         mixed_drivers,
+        spread,
+        softly,
         cuda,
     };
     enum { N = sizeof(changes) / sizeof(changes[0]) };

@@ -95,6 +95,9 @@ static void check_placement(const struct queued_role *w)
     assert_string_equal(w->driver_min, "550.54");
     assert_string_equal(w->cuda_min, "12.4");
     assert_true(w->has_mixed_drivers);
+    assert_string_equal(w->spread_key, "example.com/feed");
+    assert_int_equal(w->spread_max_skew, 2);
+    assert_true(w->is_spread_soft);
 }
 
 static void the_canonical_form_gives_every_field(void **state)
