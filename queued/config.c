@@ -247,7 +247,9 @@ static const struct yaml_field fair_share_fields[] = {
     {.key = "priorityScope",
      .read = read_scope,
      .offset = offsetof(struct config, settings.is_priority_first)},
-    {.key = "users", .refusal = NOT_YET},
+    {.key = "users",
+     .read = config_read_bool,
+     .offset = offsetof(struct config, settings.shares_users)},
 };
 
 static int read_fair_share(const struct yaml_at *at, void *out, struct err *err)

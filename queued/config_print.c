@@ -224,7 +224,8 @@ static void add_fair_share(struct str *b, const struct settings *s)
         add_duration(b, "}\nfairShare: {halfLife", s->half_life_us);
     else
         str_add(b, "}\nfairShare: {halfLife: 0");
-    str_addf(b, ", priorityScope: %s}\n", s->is_priority_first ? "cluster" : "tenant");
+    str_addf(b, ", users: %s, priorityScope: %s}\n", s->shares_users ? "true" : "false",
+             s->is_priority_first ? "cluster" : "tenant");
 }
 
 void config_print(const struct config *c, FILE *out)

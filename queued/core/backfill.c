@@ -298,17 +298,33 @@ static bool is_inside(const struct state *s, uint32_t slot, const struct job *j)
     return slot < MODELS_MAX && tenant_in_quota(&s->tenants, j->tenant_ix, slot, 1);
 }
 
-/* Who keeps room for itself: one whose tenant has quota left, then by priority and age. Past use,
- * by which tenants take turns, would move a reservation back and forth before it comes. */
+/* Does its tenant's quota, or the other's, decide who keeps room for itself? */
+static bool is_by_quota(const struct state *s, uint32_t slot, const struct job *a,
+                        const struct job *b)
+{
+    return is_inside(s, slot, a) != is_inside(s, slot, b) &&
+           !(s->settings->is_priority_first && a->priority != b->priority);
+}
+
+/* Who keeps room for itself: one whose tenant has quota left, then by priority and age, where users
+ * share by their shares before age. Past use, by which tenants take turns, would move a reservation
+ * back and forth before it comes. */
 static bool goes_first(const struct state *s, uint32_t slot, const struct job *a,
                        const struct job *b)
 {
-    bool a_in = is_inside(s, slot, a);
+    return is_by_quota(s, slot, a, b) ? is_inside(s, slot, a) : share_is_before(s, a, b);
+}
 
-    if ((s->settings->is_priority_first && a->priority != b->priority) ||
-        a_in == is_inside(s, slot, b))
-        return order_is_before(a, b);
-    return a_in;
+/* Must j leave the room to the one that has it? Between users of a tenant not by their shares,
+ * which move without waking anybody. */
+static bool comes_behind(const struct state *s, uint32_t slot, const struct job *j,
+                         const struct job *has)
+{
+    if (is_by_quota(s, slot, j, has))
+        return is_inside(s, slot, has);
+    return order_is_before(has, j) ||
+           (s->settings->shares_users && j->uid != has->uid && j->tenant_ix == has->tenant_ix &&
+            j->priority == has->priority);
 }
 
 /* Is the slot free for j, or taken by one that comes after it? */
@@ -402,7 +418,7 @@ static bool holds_back(const struct state *s, uint32_t slot, const struct job *j
     const struct job *has = state_job(s, r->job);
 
     return has && has != j && end > r->at && has->tenant_ix != IX_NONE &&
-           goes_first(s, slot, has, j);
+           comes_behind(s, slot, j, has);
 }
 
 uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
@@ -455,8 +471,8 @@ void backfill_started(struct state *s, const struct job *j)
         const struct job *has = state_job(s, r->job);
 
         /* one that goes first may have taken the reserved hosts: look at them again */
-        if (!has || has == j || has->tenant_ix == IX_NONE || goes_first(s, m, j, has) || !r->fits ||
-            r->stamp + j->n_members != stamp)
+        if (!has || has == j || has->tenant_ix == IX_NONE || !comes_behind(s, m, j, has) ||
+            !r->fits || r->stamp + j->n_members != stamp)
             continue;
         if (backfill_end(j, 0) > r->at)
             future_hold(r->fork, j);

@@ -131,6 +131,7 @@ struct job {
 
     /* the queue */
     uint32_t position, position_overall; /* of state->positions->turn */
+    uint64_t turn_share;                 /* share_line_up() */
     struct bucket *bucket;               /* while Pending; NULL otherwise */
     struct job *prev, *next;             /* in the bucket, by age */
     size_t timer_ix;                     /* position in state->timers, SIZE_MAX: none */

@@ -63,6 +63,8 @@ static void settle(struct state *s, const struct job *j, uint32_t model, int64_t
 {
     share_settle(&s->tenants, j->tenant_ix, model, gpus > 0 ? j->attempt_at : s->now);
     s->tenants.v[j->tenant_ix].saved_turn = s->turn;
+    if (s->settings->shares_users)
+        share_charge_user(s, j, model, gpus);
     tenant_charge_user(&s->tenants, job_account(j), model, gpus);
 }
 

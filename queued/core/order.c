@@ -289,12 +289,57 @@ static struct job *eligible(const struct bucket *b, usec_t now)
     return NULL;
 }
 
+/* Can none of these and those behind them be the first any more? */
+static bool is_beyond(const struct state *s, const struct job *best, const struct bucket *b)
+{
+    if (!best)
+        return false;
+    return s->settings->shares_users ? best->priority > b->head->priority
+                                     : order_is_before(best, b->head);
+}
+
+/* Of the users of a tenant: each by the first of his jobs that could start. */
+struct round {
+    uint64_t gen;
+    VEC(struct user_share *) users;
+};
+
+static void enter(const struct state *s, struct round *r, struct job *j)
+{
+    struct user_share *u = share_user(&s->tenants, j);
+
+    if (u && u->seen_gen != r->gen) {
+        u->seen_gen = r->gen;
+        u->first = j;
+        *vec_push(&r->users) = u;
+    } else if (u && order_is_before(j, u->first)) {
+        u->first = j;
+    }
+}
+
+/* Whose turn it is of those who have entered; NULL: nobody has. */
+static struct job *winner_of(const struct state *s, struct round *r)
+{
+    struct contender best = {.job = NULL};
+
+    for (size_t i = 0; i < r->users.n; i++) {
+        struct user_share *u = r->users.v[i];
+        struct contender c = {.job = u->first, .tenant = u->first->tenant_ix, .user = u};
+
+        if (!best.job || share_goes_first(s, &c, &best))
+            best = c;
+    }
+    vec_fini(&r->users);
+    return best.job;
+}
+
 /* The first of a tenant, of buckets that are awake and have one whose back-off is over. */
-static struct job *first_of(const struct state *s, uint32_t tenant_ix, usec_t now)
+static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
 {
     struct order_queue *q = &s->queues.v[tenant_ix];
     uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen + s->mature_gen +
                    released_sum(s, tenant_ix) + (q->n_greedy ? s->cluster.taken_any : 0);
+    struct round round = {.gen = ++s->tenants.seen_gen};
     struct job *best = NULL;
     size_t i;
 
@@ -305,17 +350,20 @@ static struct job *first_of(const struct state *s, uint32_t tenant_ix, usec_t no
         const struct bucket *b = q->entries.v[i].bucket;
         struct job *j;
 
-        if (best && order_is_before(best, b->head))
+        if (is_beyond(s, best, b))
             break;
         if (!order_is_awake(s, b)) {
             q->at += q->at == i;
             continue;
         }
         j = eligible(b, now);
-        if (j && (!best || order_is_before(j, best)))
+        if (!j)
+            continue;
+        enter(s, &round, j);
+        if (!best || order_is_before(j, best))
             best = j;
     }
-    return best;
+    return s->settings->shares_users ? winner_of(s, &round) : best;
 }
 
 struct job *order_next(struct state *s, usec_t now)
@@ -349,6 +397,15 @@ static int by_order(const void *a, const void *b)
     return order_is_before(x, y) ? -1 : order_is_before(y, x);
 }
 
+static int by_turns(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+
+    if (x->priority == y->priority && x->turn_share != y->turn_share)
+        return x->turn_share < y->turn_share ? -1 : 1;
+    return by_order(a, b);
+}
+
 uint32_t order_number(const struct state *s)
 {
     struct positions *p = s->positions;
@@ -363,12 +420,16 @@ uint32_t order_number(const struct state *s)
             *vec_push(&p->order) = s->by_id.v[i];
     if (p->order.n)
         qsort(p->order.v, p->order.n, sizeof(struct job *), by_order);
+    for (size_t i = 0; i < p->order.n; i++)
+        p->order.v[i]->position_overall = (uint32_t)i + 1;
+    share_line_up(s, p->order.v, p->order.n);
+    if (s->settings->shares_users && p->order.n)
+        qsort(p->order.v, p->order.n, sizeof(struct job *), by_turns);
     in_tenant = xcalloc(s->settings->n_tenants + 1, sizeof(*in_tenant));
     for (size_t i = 0; i < p->order.n; i++) {
         struct job *j = p->order.v[i];
         uint32_t t = j->tenant_ix == IX_NONE ? s->settings->n_tenants : j->tenant_ix;
 
-        j->position_overall = (uint32_t)i + 1;
         j->position = ++in_tenant[t];
     }
     free(in_tenant);

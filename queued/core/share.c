@@ -6,6 +6,8 @@
  */
 #include "core/share.h"
 
+#include <string.h>
+
 #include "core/order.h"
 
 __extension__ typedef unsigned __int128 wide_t;
@@ -87,6 +89,31 @@ void share_refresh(struct tenants *t, usec_t now)
             t->v[s->tenants[i].parent].usage[m] += t->v[i].usage[m];
 }
 
+void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus)
+{
+    struct user_share *u = tenant_user(&s->tenants, job_account(j));
+    struct share_past *p = &u->past[model];
+    usec_t at = gpus > 0 ? j->attempt_at : s->now;
+
+    p->value = share_usage(p, u->own[model], s->settings->half_life_us, at);
+    p->stamp = at > p->stamp ? at : p->stamp;
+    u->own[model] += (uint64_t)gpus;
+    u->saved_turn = s->tenants.users_turn = s->turn;
+}
+
+struct user_share *share_user(const struct tenants *t, const struct job *j)
+{
+    struct user_share *u;
+
+    if (!t->settings->shares_users)
+        return NULL;
+    u = tenant_account(t, job_account(j))->share;
+    for (uint32_t m = 0; m < t->settings->n_models && u->usage_at != t->usage_at; m++)
+        u->usage[m] = share_usage(&u->past[m], u->own[m], t->settings->half_life_us, t->usage_at);
+    u->usage_at = t->usage_at;
+    return u;
+}
+
 uint64_t share_load(const struct tenants *t, uint32_t ix, bool is_own, uint32_t model)
 {
     const struct tenant *v = &t->v[ix];
@@ -118,17 +145,23 @@ struct standing {
     uint32_t weight;      /* 0: idle capacity only */
 };
 
-static struct standing standing_of(const struct state *s, const struct contender *c)
+static uint64_t load_of(const struct state *s, const struct contender *c, uint32_t model)
 {
-    uint32_t model = judged_model(s, c->job->demand);
-    struct standing st = {.total = 1,
-                          .weight = c->is_own ? 1 : s->settings->tenants[c->tenant].weight};
-    uint32_t judge = IX_NONE;
+    if (c->user)
+        return ((c->user->own[model] + c->user->ahead[model]) << SHARE_BITS) +
+               c->user->usage[model];
+    return share_load(&s->tenants, c->tenant, c->is_own, model);
+}
+
+/* Dominant share with so many GPUs more of a model. */
+static struct standing dominant(const struct state *s, const struct contender *c, uint32_t model,
+                                uint64_t gpus)
+{
+    struct standing st = {.total = 1, .weight = 1};
 
     for (uint32_t m = 0; m < s->settings->n_models; m++) {
         uint64_t total = (uint64_t)s->cluster.model_gpus[m];
-        uint64_t load = share_load(&s->tenants, c->tenant, c->is_own, m) +
-                        ((m == model ? c->job->demand->gpus : 0) << SHARE_BITS);
+        uint64_t load = load_of(s, c, m) + ((m == model ? gpus : 0) << SHARE_BITS);
 
         total = total ? total : 1;
         if ((wide_t)load * st.total > (wide_t)st.load * total) {
@@ -136,7 +169,17 @@ static struct standing standing_of(const struct state *s, const struct contender
             st.total = total;
         }
     }
-    if (model != IX_NONE) {
+    return st;
+}
+
+static struct standing standing_of(const struct state *s, const struct contender *c)
+{
+    uint32_t model = judged_model(s, c->job->demand), judge = IX_NONE;
+    struct standing st = dominant(s, c, model, c->job->demand->gpus);
+
+    if (!c->is_own && !c->user)
+        st.weight = s->settings->tenants[c->tenant].weight;
+    if (model != IX_NONE && !c->user) {
         uint64_t quota = tenant_quota(&s->tenants, c->tenant, model, &judge);
         uint64_t used = s->tenants.v[judge == IX_NONE ? c->tenant : judge].used[model];
 
@@ -145,12 +188,35 @@ static struct standing standing_of(const struct state *s, const struct contender
     return st;
 }
 
+void share_line_up(const struct state *s, struct job *const *v, size_t n)
+{
+    struct user_share *u;
+
+    for (size_t i = 0; i < n && s->settings->shares_users; i++) {
+        struct contender c = {.job = v[i], .tenant = v[i]->tenant_ix};
+        uint32_t model = judged_model(s, v[i]->demand);
+        struct standing st;
+
+        u = c.user = v[i]->tenant_ix == IX_NONE ? NULL : share_user(&s->tenants, v[i]);
+        if (!u || model == IX_NONE)
+            continue;
+        st = standing_of(s, &c);
+        v[i]->turn_share = st.load / st.total;
+        u->ahead[model] += v[i]->demand->gpus;
+    }
+    for (size_t i = 0; i < n && s->settings->shares_users; i++) {
+        u = v[i]->tenant_ix == IX_NONE ? NULL : share_user(&s->tenants, v[i]);
+        if (u)
+            memset(u->ahead, 0, sizeof(u->ahead));
+    }
+}
+
 bool share_goes_first(const struct state *s, const struct contender *a, const struct contender *b)
 {
     struct standing x = standing_of(s, a), y = standing_of(s, b);
     wide_t left = (wide_t)x.load * y.total * y.weight, right = (wide_t)y.load * x.total * x.weight;
 
-    if (s->settings->is_priority_first && a->job->priority != b->job->priority)
+    if ((s->settings->is_priority_first || a->user) && a->job->priority != b->job->priority)
         return a->job->priority > b->job->priority;
     if (x.is_over != y.is_over)
         return !x.is_over;
@@ -163,10 +229,26 @@ bool share_goes_first(const struct state *s, const struct contender *a, const st
     return a->job->id.v < b->job->id.v;
 }
 
+bool share_is_before(const struct state *s, const struct job *a, const struct job *b)
+{
+    struct contender of_a = {.user = share_user(&s->tenants, a)};
+    struct contender of_b = {.user = share_user(&s->tenants, b)};
+    struct standing x, y;
+
+    if (of_a.user == of_b.user || a->priority != b->priority)
+        return order_is_before(a, b);
+    x = dominant(s, &of_a, IX_NONE, 0);
+    y = dominant(s, &of_b, IX_NONE, 0);
+    if ((wide_t)x.load * y.total != (wide_t)y.load * x.total)
+        return (wide_t)x.load * y.total < (wide_t)y.load * x.total;
+    return order_is_before(a, b);
+}
+
 /* The contender for j among the children of tenant `at` (IX_NONE: the root), which is above it. */
 static struct contender below(const struct state *s, const struct job *j, uint32_t at)
 {
-    struct contender c = {(struct job *)(uintptr_t)j, j->tenant_ix, j->tenant_ix == at};
+    struct contender c = {
+        .job = (struct job *)(uintptr_t)j, .tenant = j->tenant_ix, .is_own = j->tenant_ix == at};
 
     while (!c.is_own && s->settings->tenants[c.tenant].parent != at)
         c.tenant = s->settings->tenants[c.tenant].parent;

@@ -24,6 +24,7 @@ void tenants_fini(struct tenants *t)
     HASH_ITER(hh, t->accounts, a, next)
     {
         HASH_DELETE(hh, t->accounts, a);
+        free(a->share);
         free(a);
     }
     free(t->v);
@@ -159,8 +160,15 @@ static struct account *account_of(struct tenants *t, struct account_key who)
         return a;
     a = xcalloc(1, sizeof(*a));
     a->key = who;
+    if (t->settings->shares_users)
+        a->share = xcalloc(1, sizeof(*a->share));
     HASH_ADD(hh, t->accounts, key, sizeof(a->key), a);
     return a;
+}
+
+struct user_share *tenant_user(struct tenants *t, struct account_key who)
+{
+    return account_of(t, who)->share;
 }
 
 void tenants_copy(struct tenants *t, const struct tenants *from)
@@ -176,6 +184,8 @@ void tenants_copy(struct tenants *t, const struct tenants *from)
 
         memcpy(to->used, a->used, sizeof(to->used));
         to->pending = a->pending;
+        if (a->share)
+            *to->share = *a->share;
     }
 }
 
@@ -210,6 +220,8 @@ void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t mode
 
 bool tenant_splits_users(const struct tenants *t, uint32_t ix)
 {
+    if (t->settings->shares_users)
+        return true;
     for (; ix != IX_NONE; ix = parent_of(t, ix))
         for (uint32_t m = 0; m < t->settings->n_models; m++)
             if (t->settings->tenants[ix].user_limit.gpus[m])

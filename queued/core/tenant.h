@@ -33,6 +33,18 @@ struct tenant {
     uint64_t released_gen; /* a charge was given back here or below, or a limit changed */
 };
 
+/* What one user's jobs in a tenant, not below it, hold and held: where users share. */
+struct user_share {
+    uint64_t own[MODELS_MAX];
+    struct share_past past[MODELS_MAX]; /* stored */
+    uint64_t usage[MODELS_MAX];         /* as of usage_at */
+    usec_t usage_at;
+    uint64_t saved_turn;        /* its record is written with this turn */
+    uint64_t seen_gen;          /* of struct tenants: the next two are of this round */
+    struct job *first;          /* his first one that could start */
+    uint64_t ahead[MODELS_MAX]; /* in share_line_up(): GPUs of his that wait before; 0 */
+};
+
 /* What one user holds in a tenant and below it. */
 struct account {
     struct account_key {
@@ -40,6 +52,7 @@ struct account {
     } key;
     uint64_t used[MODELS_MAX];
     uint32_t pending;
+    struct user_share *share; /* owned; NULL where users do not share */
     UT_hash_handle hh;
 };
 
@@ -49,7 +62,9 @@ struct tenants {
     struct account *accounts; /* by key; of every user who had a job */
     bool has_unlent;          /* some tenant does not lend all of its quota */
     usec_t usage_at;
-    uint64_t share_gen; /* the place of some tenant in the order may have changed */
+    uint64_t seen_gen;   /* of user_share: a round of looking at users */
+    uint64_t users_turn; /* records of users are written with this turn */
+    uint64_t share_gen;  /* the place of some tenant in the order may have changed */
 };
 
 void tenants_init(struct tenants *t, const struct settings *settings);
@@ -66,6 +81,8 @@ bool tenant_admits_user(const struct tenants *t, struct account_key who, uint32_
 void tenant_wait(struct tenants *t, struct account_key who, int n);
 void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t model, int64_t gpus);
 const struct account *tenant_account(const struct tenants *t, struct account_key who); /* NULL */
+/* The share of a user in a tenant, made where it is missing; only where users share. */
+struct user_share *tenant_user(struct tenants *t, struct account_key who);
 /* Are gangs of different users in this tenant judged differently? */
 bool tenant_splits_users(const struct tenants *t, uint32_t ix);
 /* GPUs of a model that are free in pools that one tenant may not use. */

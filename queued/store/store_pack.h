@@ -35,6 +35,9 @@ int store_take_text(char *dst, size_t size, const char *src, const char *what, s
 
 void store_make_job(Queued__Record__JobRecord *r, const struct job *j, const struct state *s,
                     struct arena *a);
+/* The same record holds the past use of one user in a tenant. */
+void store_make_past(Queued__Record__TenantRecord *r, const struct settings *settings,
+                     const struct share_past *past, struct arena *a);
 void store_make_tenant(Queued__Record__TenantRecord *r, const struct settings *settings,
                        const struct tenant *t, struct arena *a);
 void store_make_window(Queued__Record__WindowRecord *r, const struct window *w,

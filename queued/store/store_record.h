@@ -14,7 +14,7 @@
  *   answers     be64 time, be32 uid, request id    AnswerRecord
  *   notes       be64 sequence number               NoteRecord
  *   attempts    be64 job id, be32 attempt          AttemptRecord
- *   tenants     path                               TenantRecord
+ *   tenants     path, or path "\n" uid             TenantRecord
  *   drains      node                               DrainRecord
  *   windows     name                               WindowRecord
  *   quarantine  table "/" its key                  the damaged value, untouched

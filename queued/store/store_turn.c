@@ -5,6 +5,7 @@
  * Jobs come first and in order of their ids, each once, whatever the order of the effects;
  * the meta record comes last, so that a reader of any store sees numbers that cover the rest.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,27 @@ static void put_tenants(struct writer *w)
             continue;
         store_make_tenant(&r, w->s->settings, &w->s->tenants.v[i], &w->scratch);
         store_key_text(&key, w->s->settings->tenants[i].path);
+        put(w, STORE_TENANTS, &key, &r.base);
+    }
+}
+
+/* Those whose past changed in this turn. */
+static void put_users(struct writer *w)
+{
+    const struct tenants *t = &w->s->tenants;
+    const struct account *a = t->users_turn == w->s->turn ? t->accounts : NULL;
+
+    for (; a; a = a->hh.next) {
+        Queued__Record__TenantRecord r = QUEUED__RECORD__TENANT_RECORD__INIT;
+        char text[TENANT_PATH_MAX + 1 + 10 + 1];
+        struct store_key key;
+
+        if (!a->share || a->share->saved_turn != w->s->turn)
+            continue;
+        (void)snprintf(text, sizeof(text), "%s\n%u", t->settings->tenants[a->key.tenant].path,
+                       (unsigned)a->key.uid);
+        store_make_past(&r, t->settings, a->share->past, &w->scratch);
+        store_key_text(&key, text);
         put(w, STORE_TENANTS, &key, &r.base);
     }
 }
@@ -321,6 +343,7 @@ uint32_t store_records_put(const struct state *s, const struct effects *fx,
 
     put_jobs(&w, fx);
     put_tenants(&w);
+    put_users(&w);
     for (size_t i = 0; i < fx->list.n; i++)
         put_other(&w, &fx->list.v[i]);
     put_meta(&w);

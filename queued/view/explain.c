@@ -360,6 +360,8 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
     if (j->state == JOB_PENDING) {
         (void)order_number(s);
         say_waiting(s, j, now, ret);
+        if (j->tenant_ix != IX_NONE)
+            explain_users(s, j, ret);
         ret->position = j->position;
         ret->position_overall = j->position_overall;
         say_not_it(s, j, now, ret);

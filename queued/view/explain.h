@@ -42,6 +42,8 @@ bool explain_stopped(const struct state *s, const struct job *j, struct explain 
 bool explain_limit(const struct state *s, const struct job *j, struct explain *x, bool ever);
 bool explain_quota(const struct state *s, const struct job *j, struct explain *x);
 bool explain_unlent(const struct state *s, const struct job *j, struct explain *x);
+/* Another user of the tenant goes first, since the share of this one's would be larger. */
+void explain_users(const struct state *s, const struct job *j, struct explain *x);
 
 /* explain_gang.c: what binds its hosts together. */
 bool explain_driver(const struct state *s, const struct demand *d, struct explain *x);

@@ -4,6 +4,7 @@
 #include "view/explain_say.h"
 
 #include "core/cycle.h"
+#include "core/share.h"
 
 bool explain_stopped(const struct state *s, const struct job *j, struct explain *x)
 {
@@ -145,4 +146,34 @@ bool explain_unlent(const struct state *s, const struct job *j, struct explain *
         (unsigned long long)need, (unsigned long long)free, (unsigned long long)unlent);
     next_step(x, "'queuectl quota' shows who keeps them; starts when more are free");
     return need > 0;
+}
+
+/* Milli of a share in units of 2^-SHARE_BITS. */
+static unsigned milli_of(uint64_t share)
+{
+    return (unsigned)(share * 125 >> (SHARE_BITS - 3));
+}
+
+void explain_users(const struct state *s, const struct job *j, struct explain *x)
+{
+    const struct job *first = NULL;
+    unsigned mine = milli_of(j->turn_share), its;
+
+    for (size_t i = 0; i < s->positions->order.n && s->settings->shares_users && !first; i++) {
+        const struct job *o = s->positions->order.v[i];
+
+        if (o->tenant_ix == j->tenant_ix && o->position == 1)
+            first = o;
+    }
+    if (!first || first->uid == j->uid || first->priority != j->priority)
+        return;
+    its = milli_of(first->turn_share);
+    (void)snprintf(
+        x->now, sizeof(x->now),
+        "%s; of %s goes first %s of %s, to a share of %u.%03u; this and what %s has before "
+        "it make %u.%03u",
+        x->text, j->tenant, first->name, first->user, its / 1000, its % 1000, j->user, mine / 1000,
+        mine % 1000);
+    number(x, "share_milli", mine);
+    number(x, "first_share_milli", its);
 }

@@ -213,6 +213,8 @@ static int check_tenants(const struct state *s, struct err *err)
         job_gpus(j, j->models, gpus);
         for (uint32_t m = 0; m < MODELS_MAX && (j->charged_gpus || j->claim); m++)
             tenant_charge_user(&t, job_account(j), m, (int64_t)gpus[m]);
+        for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus && s->settings->shares_users; m++)
+            tenant_user(&t, job_account(j))->own[m] += gpus[m];
         if (j->claim)
             job_count_gpus(&t, j, tenant_expect);
         if (j->is_leaving && !j->move)
@@ -221,10 +223,15 @@ static int check_tenants(const struct state *s, struct err *err)
     for (const struct account *a = s->tenants.accounts; a && rc == 0; a = a->hh.next) {
         const struct account *b = tenant_account(&t, a->key);
         static const struct account none;
+        static const struct user_share nothing;
 
         b = b ? b : &none;
         if (a->pending != b->pending || memcmp(a->used, b->used, sizeof(a->used)) != 0)
             rc = broken(err, "what a user holds in a tenant differs from the recount",
+                        s->settings->tenants[a->key.tenant].path);
+        else if (a->share && memcmp(a->share->own, b->share ? b->share->own : nothing.own,
+                                    sizeof(nothing.own)) != 0)
+            rc = broken(err, "a user's share in a tenant differs from the recount",
                         s->settings->tenants[a->key.tenant].path);
     }
     for (uint32_t i = 0; i < s->settings->n_tenants && rc == 0; i++)

@@ -20,11 +20,12 @@
 #include "../fake/fake_core.h"
 #include "../sim/rng.h"
 
-enum { SEEDS = 150, STEPS = 60, TENANTS = 4 };
+enum { SEEDS = 150, STEPS = 60, TENANTS = 4, USERS = 3 };
 
 static void make(struct core *c, struct rng *g)
 {
     core_init(c);
+    c->settings.shares_users = rng_one_in(g, 2);
     c->settings.half_life_us = rng_one_in(g, 2) ? 0 : 10 * USEC_PER_SEC;
     for (uint32_t i = 1; i < TENANTS; i++) {
         char name[4];
@@ -46,9 +47,13 @@ static void submit(struct core *c, struct rng *g)
 {
     struct spec *s = site_spec("job", 1 + rng_below(g, 3), rng_one_in(g, 2) ? 8 : 4);
 
+    struct event ev = {.u.submit = {.spec = s, .caller.uid = rng_below(g, USERS)}};
+
     s->tenant = c->settings.tenants[rng_below(g, TENANTS)].path;
     s->priority = rng_one_in(g, 3) ? 900 : 500;
-    (void)core_submit(c, s);
+    c->n_requests++;
+    memcpy(ev.u.submit.ref.request_id, &c->n_requests, sizeof(c->n_requests));
+    (void)core_ask(c, &ev);
 }
 
 static void end_some(struct core *c, struct rng *g)
@@ -90,8 +95,32 @@ static bool tenant_goes_before(const struct core *c, const struct job *a, const 
     return a->id.v < b->id.v;
 }
 
+/* Of two users' first jobs in one tenant: priority, then the smaller share, then age. */
+static bool user_goes_before(const struct core *c, const struct job *a, const struct job *b)
+{
+    const struct job *of[2] = {a, b};
+    uint64_t share[2] = {0};
+
+    if (!c->settings.shares_users || a->priority != b->priority)
+        return order_is_before(a, b);
+    for (int i = 0; i < 2; i++) {
+        const struct user_share *u = tenant_account(&c->state->tenants, job_account(of[i]))->share;
+        uint64_t held = 0;
+
+        for (size_t k = 0; k < c->state->active.n; k++) {
+            const struct job *j = c->state->active.v[k];
+
+            held += j->uid == of[i]->uid && j->tenant_ix == of[i]->tenant_ix ? j->charged_gpus : 0;
+        }
+        share[i] = ((held + of[i]->demand->gpus) << SHARE_BITS) +
+                   share_usage(&u->past[SITE_H100], held, c->settings.half_life_us, c->now);
+    }
+    return share[0] != share[1] ? share[0] < share[1] : order_is_before(a, b);
+}
+
 static struct job *naive_next(const struct core *c)
 {
+    struct job *of_user[TENANTS][USERS] = {{NULL}};
     struct job *best[TENANTS] = {NULL};
     struct job *winner = NULL;
 
@@ -101,9 +130,13 @@ static struct job *naive_next(const struct core *c)
         if (j->state != JOB_PENDING || j->not_before > c->now ||
             !order_is_awake(c->state, j->bucket))
             continue;
-        if (!best[j->tenant_ix] || order_is_before(j, best[j->tenant_ix]))
-            best[j->tenant_ix] = j;
+        if (!of_user[j->tenant_ix][j->uid] || order_is_before(j, of_user[j->tenant_ix][j->uid]))
+            of_user[j->tenant_ix][j->uid] = j;
     }
+    for (int t = 0; t < TENANTS; t++)
+        for (int u = 0; u < USERS; u++)
+            if (of_user[t][u] && (!best[t] || user_goes_before(c, of_user[t][u], best[t])))
+                best[t] = of_user[t][u];
     for (int t = 0; t < TENANTS; t++)
         if (best[t] && (!winner || tenant_goes_before(c, best[t], winner)))
             winner = best[t];

@@ -14,6 +14,8 @@
 
 #include "wish.h"
 
+#include "core/share.h"
+
 void sim_note(struct sim *s, uint64_t x)
 {
     s->hash = (s->hash ^ x) * UINT64_C(0x9fb21c651e98df25);
@@ -173,6 +175,25 @@ static void keep_past(struct sim *s, int which)
         memcpy(s->past[which][i], s->state->tenants.v[i].past, sizeof(s->past[which][i]));
 }
 
+/* What the users of a tenant used is what it used, but for rounding at each change. */
+static bool is_sum_of_users(const struct sim *s, uint32_t tenant)
+{
+    const struct tenants *t = &s->state->tenants;
+    usec_t h = s->settings.half_life_us;
+
+    for (uint32_t m = 0; m < MODELS_MAX && s->settings.shares_users; m++) {
+        uint64_t sum = 0;
+        uint64_t all = share_usage(&t->v[tenant].past[m], t->v[tenant].own[m], h, s->now);
+
+        for (const struct account *a = t->accounts; a; a = a->hh.next)
+            if (a->key.tenant == tenant)
+                sum += share_usage(&a->share->past[m], a->share->own[m], h, s->now);
+        if ((sum > all ? sum - all : all - sum) >> 16)
+            return false;
+    }
+    return true;
+}
+
 /* What tenants used is as it was stored last: by the last turn that ended, or by the one that was
  * broken off. */
 static void check_past(struct sim *s)
@@ -182,6 +203,11 @@ static void check_past(struct sim *s)
             memcmp(s->state->tenants.v[i].past, s->past[1][i], sizeof(s->past[1][i])) != 0)
             s->failed = err_set(&s->err, ERR_INTERNAL, "past use of %s was lost or doubled",
                                 s->settings.tenants[i].path);
+    for (uint32_t i = 0; i < SIM_TENANTS && !s->failed; i++)
+        if (!is_sum_of_users(s, i))
+            s->failed =
+                err_set(&s->err, ERR_INTERNAL, "past use of users of %s was lost or doubled",
+                        s->settings.tenants[i].path);
 }
 
 void sim_crash(struct sim *s, enum fault_kind kind)
@@ -205,6 +231,7 @@ void sim_init(struct sim *s, uint64_t seed)
     s->faults = (struct faults){.rng = &s->rng, .is_on = true};
     s->now = INT64_C(1790000000) * USEC_PER_SEC + rng_between(&s->rng, 0, 1000000);
     site_init(&s->settings);
+    s->settings.shares_users = seed / 2 % 2;
     if (seed % 2)
         site_vary(&s->settings, seed);
     world_init(&s->world, &s->settings, &s->rng, &s->faults);

@@ -69,7 +69,7 @@ static const char full[] =
     "preemption: {graceCap: 20m, minRuntime: 5m}\n"
     "defragmentation: {gpuHoursPerDay: 40, dryRun: true}\n"
     "weights: {topology: 0.75, packing: 1}\n"
-    "fairShare: {halfLife: 12h, priorityScope: cluster}\n"
+    "fairShare: {halfLife: 12h, users: true, priorityScope: cluster}\n"
     "allowSimulation: true\n"
     "pools: [{name: big, selector: {gpu: H100, zone: a}, exclusive: [foundation/eval, vision]},\n"
     "  {name: rest, selector: {zone: a}}]\n"
@@ -128,6 +128,7 @@ static void all_keys_arrive(void **state)
     assert_int_equal(s->weight_packing, 1000);
     assert_int_equal(s->half_life_us, 12 * 60 * MINUTE_US);
     assert_true(s->is_priority_first);
+    assert_true(s->shares_users);
     assert_int_equal(s->n_pools, 2);
     assert_string_equal(s->pools[0].name, "big");
     assert_int_equal(s->pools[0].n_labels, 2);
@@ -218,7 +219,7 @@ static const struct {
     {"weights: {packing: .5}\n", "weights.packing: '.5' is not a decimal from 0 to 1"},
     {"weights: {packing: 0.1234}\n", "weights.packing: '0.1234' is not a decimal"},
     {"weights: {tenantLoad: 0.1}\n", "weights.tenantLoad: is not acted on"},
-    {"fairShare: {users: true}\n", "fairShare.users: is not acted on"},
+    {"fairShare: {users: yes}\n", ":1:20: fairShare.users: expected true or false"},
     {"fairShare: {halfLife: 0s}\n", "must be at least 1s"},
     {"fairShare: {priorityScope: all}\n",
      ":1:28: fairShare.priorityScope: \"all\" is not known here; use tenant or cluster"},
