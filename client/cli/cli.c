@@ -22,6 +22,7 @@ const struct cli_command cli_commands[] = {
     {"list", "jobs, mine by default", HELP_LIST, cmd_list},
     {"describe", "everything about one job", HELP_DESCRIBE, cmd_describe},
     {"why", "why a job waits, and what to do about it", HELP_WHY, cmd_why},
+    {"explain", "what a reason code means", HELP_EXPLAIN, cmd_explain},
     {"estimate", "whether a job would start, and when", HELP_ESTIMATE, cmd_estimate},
     {"cancel", "stop jobs", HELP_CANCEL, cmd_cancel},
     {"hold", "keep waiting jobs from starting", HELP_HOLD, cmd_hold},

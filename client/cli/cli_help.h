@@ -218,6 +218,13 @@
     "  --no-headers         without the line of titles\n"                                          \
     "  -o FORMAT            table, json, yaml\n"
 
+#define HELP_EXPLAIN                                                                               \
+    "  queuectl explain NeedsWholeNodes\n\n"                                                       \
+    "queuectl explain [CODE]   what a reason means, its numbers, the next step; without a code "   \
+    "the\n"                                                                                        \
+    "                          list of all; no daemon is asked\n\n"                                \
+    "  -o FORMAT            table, json, yaml\n"
+
 #define HELP_DEFRAG                                                                                \
     "  queuectl defrag plan\n\n"                                                                   \
     "queuectl defrag plan   which running jobs would be moved next, for whom, at what cost;\n"     \

@@ -11,6 +11,8 @@
 #include "core/order.h"
 #include "util/str.h"
 
+enum { AHEAD_NAMED = 3 };
+
 static const char *const codes[] = {
 #define EXPLAIN(code, what) #code,
 #include "view/explain.def"
@@ -192,9 +194,16 @@ static bool say_lack(const struct state *s, const struct demand *d, const struct
     number(x, "needed_pods", r->replicas);
     number(x, "fitting_pods", k->all_slots);
     if (k->healed_slots >= r->replicas && k->all_slots < r->replicas) {
-        say(x, "NodesUnhealthy", "would fit, but %u nodes are unhealthy (%.80s: %s)", k->unhealthy,
-            k->trouble_node, k->trouble ? k->trouble : "?");
-        next_step(x, "'queuectl nodes' shows which; starts when they are back");
+        bool is_draining = k->drained == k->unhealthy;
+
+        say(x, is_draining ? "Draining" : "NodesUnhealthy",
+            is_draining ? "would fit, but %u nodes are drained (%.80s: %s)"
+                        : "would fit, but %u nodes are unhealthy (%.80s: %s)",
+            k->unhealthy, k->trouble_node, k->trouble ? k->trouble : "?");
+        next_step(x,
+                  is_draining ? "starts after 'queuectl undrain %s'"
+                              : "'queuectl nodes' shows which, as %s; starts when they are back",
+                  k->trouble_node);
         number(x, "unhealthy_nodes", k->unhealthy);
         number(x, "drained_nodes", k->drained);
     } else if (k->free_gpus < need) {
@@ -317,6 +326,45 @@ static bool say_own(const struct state *s, const struct job *j, usec_t now, stru
     return x->code[0] != '\0';
 }
 
+/* An API server that has no more room in a ResourceQuota says so in these words. */
+static void say_back_off(const struct job *j, usec_t now, struct explain *x)
+{
+    const char *quota = strstr(job_reason_text(j), "exceeded quota: ");
+    char d[FORMAT_MAX];
+
+    (void)format_duration(d, j->not_before - now);
+    if (quota) {
+        say(x, "NamespaceQuota", "ResourceQuota of namespace %s: %.160s; tried again in %s", j->ns,
+            quota + strlen("exceeded quota: "), d);
+        next_step(x, "ask the owner of namespace %s for more", j->ns);
+    } else {
+        say(x, "BackOff", "attempt %u in %s after: %s", j->attempt + 1, d, job_reason_text(j));
+        next_step(x, "'queuectl describe %s' shows what was refused or failed", j->name);
+    }
+    number(x, "retry_s", (uint64_t)(j->not_before - now) / USEC_PER_SEC);
+}
+
+/* The first of those of its tenant who are ahead, with their GPUs. */
+static void say_priority(const struct state *s, const struct job *j, struct explain *x)
+{
+    struct str b = {0};
+    uint32_t named = 0;
+
+    for (size_t i = 0; i < s->positions->order.n && named < AHEAD_NAMED; i++) {
+        const struct job *o = s->positions->order.v[i];
+
+        if (o->tenant_ix == j->tenant_ix && o->position < j->position)
+            str_addf(&b, "%s%.64s (%llu)", named++ ? ", " : "", o->name,
+                     (unsigned long long)o->demand->gpus);
+    }
+    say(x, "Priority", "%u job%s of %s %s ahead: %s%s", j->position - 1,
+        j->position == 2 ? "" : "s", j->tenant, j->position == 2 ? "is" : "are", str_text(&b),
+        j->position - 1 > named ? ", ..." : "");
+    next_step(x, "'queuectl list --tenant %s' shows them", j->tenant);
+    number(x, "ahead", j->position - 1);
+    str_fini(&b);
+}
+
 static void say_waiting(const struct state *s, const struct job *j, usec_t now, struct explain *x)
 {
     const struct explain *verdict;
@@ -326,16 +374,13 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
         return;
     verdict = bucket_verdict(s, j);
     if (j->not_before > now && precedence("BackOff") < precedence(verdict->code)) {
-        say(x, "BackOff", "attempt %u in %s after: %s", j->attempt + 1,
-            format_duration(d, j->not_before - now), job_reason_text(j));
-        next_step(x, "'queuectl describe %s' shows what was refused or failed", j->name);
+        say_back_off(j, now, x);
     } else if (verdict->code[0]) {
         *x = *verdict;
     } else if (explain_window(s, j, now, x) || explain_reserved(s, j, now, x)) {
         return;
     } else if (j->position > 1) {
-        say(x, "Priority", "%u jobs of %s are ahead", j->position - 1, j->tenant);
-        next_step(x, "'queuectl list --tenant %s' shows them", j->tenant);
+        say_priority(s, j, x);
     } else {
         say(x, "NotEvaluated", "submitted %s ago, not looked at yet",
             format_duration(d, now - j->submitted_at));

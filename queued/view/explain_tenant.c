@@ -110,10 +110,18 @@ bool explain_quota(const struct state *s, const struct job *j, struct explain *x
         number(x, "needed_gpus", need);
         number(x, "quota_gpus", quota);
         number(x, "used_gpus", s->tenants.v[at].used[full]);
-        say(x, "QuotaExhausted",
-            "is not preemptible and needs %llu %s inside the quota; %s uses %llu of %llu",
-            (unsigned long long)need, s->settings->models[full].name, s->settings->tenants[at].path,
-            (unsigned long long)s->tenants.v[at].used[full], (unsigned long long)quota);
+        if (need > quota)
+            say(x, "QuotaExhausted",
+                "is not preemptible and needs %llu %s inside the quota of %s, which is %llu: can "
+                "never run",
+                (unsigned long long)need, s->settings->models[full].name,
+                s->settings->tenants[at].path, (unsigned long long)quota);
+        else
+            say(x, "QuotaExhausted",
+                "is not preemptible and needs %llu %s inside the quota; %s uses %llu of %llu",
+                (unsigned long long)need, s->settings->models[full].name,
+                s->settings->tenants[at].path, (unsigned long long)s->tenants.v[at].used[full],
+                (unsigned long long)quota);
         next_step(x, "say preemptible: true to use what is idle beyond the quota");
         return true;
     }

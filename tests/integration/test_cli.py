@@ -460,6 +460,34 @@ class Cli(CliSite):
             for option in set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*", text)):
                 self.assertIn(option, page, name)
 
+    def test_every_reason_is_explained_and_tested(self):
+        root = os.path.join(HERE, "..", "..")
+        listed = json.loads(self.good("explain", "-o", "json"))["items"]
+        waits = [r["code"] for r in listed if r["waits"]]
+        with open(os.path.join(root, "queued", "view", "explain.def"), encoding="utf-8") as f:
+            codes = re.findall(r"^EXPLAIN\((\w+)", f.read(), re.M)
+        self.assertEqual([c for c in waits if c in codes], codes)  # in order of precedence
+        for code in (
+            "Held Dependency DependencyFailed BeginTime Invalid UnknownTenant UnknownClass "
+            "NamespaceQuota ExceedsTenantLimit NoSuchHardware SelectorMismatch UntoleratedTaint "
+            "NodesUnhealthy TenantShare Priority InsufficientGpus NeedsWholeNodes "
+            "TopologyUnavailable InsufficientOther ReservedForLarger WaitingForPreemption "
+            "WaitingForBind WaitingForStart BackOff QueueStopped Draining Maintenance ArrayLimit "
+            "NotEvaluated ClusterUnreachable TenantLimit"
+        ).split():
+            self.assertIn("means", self.good("explain", code.lower()))
+        core = tests = ""
+        for where in ("queued/core", "queued/view", "tests/unit"):
+            for name in sorted(os.listdir(os.path.join(root, where))):
+                with open(os.path.join(root, where, name), encoding="utf-8") as f:
+                    text = f.read()
+                tests += text if where == "tests/unit" else ""
+                core += "" if where == "tests/unit" else text
+        ends = re.findall(r'\.code = "(\w+)"', core)
+        self.assertEqual([c for c in ends if c not in [r["code"] for r in listed]], [])
+        self.assertEqual([c for c in codes if '"%s"' % c not in tests], [])
+        self.refused(3, "there is no reason Nosuch", "explain", "Nosuch")
+
     def test_manual_pages_name_every_key_and_reason(self):
         root = os.path.join(HERE, "..", "..")
 

@@ -52,7 +52,7 @@ static void nothing_new_goes_to_a_drained_node_and_why_says_so(void **state)
     j = submitted(c, "job", 4);
     assert_int_equal(core_cycle(c), 0);
     explain_job(c->state, j, c->now, &x);
-    assert_string_equal(x.code, "NodesUnhealthy");
+    assert_string_equal(x.code, "Draining");
     assert_non_null(strstr(x.text, "n1: drained"));
     assert_int_equal(number_of(&x, "drained_nodes"), 1);
     assert_int_equal(drain(c, "n1", true).code, ERR_OK);
