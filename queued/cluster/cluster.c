@@ -59,7 +59,7 @@ void cluster_fini(struct cluster *c)
     vec_fini(&c->nodes);
     vec_fini(&c->free_slots);
     vec_fini(&c->by_name);
-    vec_fini(&c->free_by_name);
+    vec_fini(&c->free_of);
     for (size_t i = 0; i < c->drivers.n; i++)
         free(c->drivers.v[i].version);
     vec_fini(&c->drivers);
@@ -88,11 +88,21 @@ static void count_out(struct cluster *c, struct node *n)
     n->is_counted = false;
 }
 
+void cluster_set_free(struct cluster *c, uint32_t node_ix, uint8_t free_gpus)
+{
+    uint8_t *at = &c->free_of.v[node_ix];
+
+    if (*at != FREE_NONE)
+        c->n_free[*at]--;
+    *at = free_gpus;
+    if (free_gpus != FREE_NONE)
+        c->n_free[free_gpus]++;
+}
+
 static void count_in(struct cluster *c, struct node *n)
 {
     assert(!n->is_counted);
-    if (n->is_known)
-        c->free_by_name.v[n->rank] = n->is_usable ? (uint8_t)node_free_gpus(n) : FREE_NONE;
+    cluster_set_free(c, n->ix, n->is_usable ? (uint8_t)node_free_gpus(n) : FREE_NONE);
     if (!n->is_usable || n->model >= MODELS_MAX)
         return;
     n->is_counted = true;
@@ -106,6 +116,7 @@ void cluster_fork_close(struct cluster *fork, uint32_t node_ix)
 
     count_out(fork, n);
     n->is_usable = false;
+    cluster_set_free(fork, node_ix, FREE_NONE);
 }
 
 /* Capacity of this node may serve somebody now. */
@@ -131,6 +142,7 @@ static struct node *node_create(struct cluster *c, const char *name)
     } else {
         n->ix = (uint32_t)c->nodes.n;
         (void)vec_push(&c->nodes);
+        *vec_push(&c->free_of) = FREE_NONE;
     }
     c->nodes.v[n->ix] = n;
     HASH_ADD_KEYPTR(hh, c->node_by_name, n->name, strlen(n->name), n);
@@ -235,29 +247,6 @@ static void set_total(struct cluster *c, struct node *n)
         n->total.amount[RES_GPUS] = NODE_GPUS_MAX;
 }
 
-static bool same_labels(const struct node_fact *a, const struct node_fact *b)
-{
-    if (a->n_labels != b->n_labels)
-        return false;
-    for (uint32_t i = 0; i < a->n_labels; i++)
-        if (strcmp(a->labels[i].key, b->labels[i].key) != 0 ||
-            strcmp(a->labels[i].value, b->labels[i].value) != 0)
-            return false;
-    return true;
-}
-
-static bool same_taints(const struct node_fact *a, const struct node_fact *b)
-{
-    if (a->n_taints != b->n_taints)
-        return false;
-    for (uint32_t i = 0; i < a->n_taints; i++)
-        if (strcmp(a->taints[i].key, b->taints[i].key) != 0 ||
-            strcmp(a->taints[i].value, b->taints[i].value) != 0 ||
-            strcmp(a->taints[i].effect, b->taints[i].effect) != 0)
-            return false;
-    return true;
-}
-
 static void rank_from(struct cluster *c, size_t at)
 {
     for (size_t i = at; i < c->by_name.n; i++)
@@ -280,16 +269,12 @@ static void list_by_name(struct cluster *c, const struct node *n)
     memmove(&c->by_name.v[lo + 1], &c->by_name.v[lo],
             (c->by_name.n - 1 - lo) * sizeof(c->by_name.v[0]));
     c->by_name.v[lo] = n->ix;
-    (void)vec_push(&c->free_by_name);
-    memmove(&c->free_by_name.v[lo + 1], &c->free_by_name.v[lo], c->free_by_name.n - 1 - lo);
-    c->free_by_name.v[lo] = FREE_NONE;
     rank_from(c, lo);
 }
 
 static void unlist_by_name(struct cluster *c, const struct node *n)
 {
     vec_remove(&c->by_name, n->rank);
-    vec_remove(&c->free_by_name, n->rank);
     rank_from(c, n->rank);
 }
 
@@ -392,8 +377,9 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
     if (n->fact && strcmp(n->fact->uid, fact->uid) != 0)
         n->expected_gpus = 0; /* another machine under this name */
     assert(n->fact || !n->is_known);
-    moved = !n->is_known || !same_labels(n->fact, fact);
-    reshaped = moved || !same_taints(n->fact, fact) || n->fact->bad_picks != fact->bad_picks;
+    moved = !n->is_known || !node_fact_same_labels(n->fact, fact);
+    reshaped =
+        moved || !node_fact_same_taints(n->fact, fact) || n->fact->bad_picks != fact->bad_picks;
     before = n->total;
     expected_before = n->expected_gpus;
     c->fact_gen++;
@@ -404,6 +390,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         topology_remove(&c->topology, n);
     node_fact_destroy(n->fact);
     n->fact = fact;
+    n->bad_picks = fact->bad_picks;
     if (!n->is_known)
         list_by_name(c, n);
     n->is_known = true;
@@ -441,6 +428,7 @@ void cluster_node_gone(struct cluster *c, const char *name)
     node_fact_destroy(n->fact);
     n->fact = NULL;
     n->is_known = n->is_usable = false;
+    cluster_set_free(c, n->ix, FREE_NONE);
     n->total = (struct resources){0};
     n->model = MODELS_MAX;
     n->expected_gpus = 0;

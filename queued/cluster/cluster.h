@@ -40,8 +40,9 @@ struct cluster {
     struct resource_names names;
     VEC(struct node *) nodes; /* by node_ix; NULL where a slot is free */
     VEC(uint32_t) free_slots;
-    VEC(uint32_t) by_name;     /* node_ix of known nodes in name order */
-    VEC(uint8_t) free_by_name; /* GPUs free on each of them; FREE_NONE: it takes no new work */
+    VEC(uint32_t) by_name;              /* node_ix of known nodes in name order */
+    VEC(uint8_t) free_of;               /* by node_ix: GPUs free; FREE_NONE: it takes no new work */
+    uint32_t n_free[NODE_GPUS_MAX + 1]; /* [f]: nodes with exactly so many free, of any model */
     struct node *node_by_name;
     struct counted_pod *pods;
     struct drain *drains;
@@ -93,6 +94,8 @@ void cluster_unname(struct cluster *c, uint32_t node_ix);
  * shared; only cluster_hold() and cluster_release() may change it, and only nodes are looked up by
  * index; live while no node of the original appears, changes or goes. */
 struct cluster *cluster_fork(const struct cluster *c);
+/* Of cluster.c and cluster_fork.c alone. */
+void cluster_set_free(struct cluster *c, uint32_t node_ix, uint8_t free_gpus);
 /* The node takes nothing new. */
 void cluster_fork_close(struct cluster *fork, uint32_t node_ix);
 /* As if forked anew, memory reused. Copies only what both changed since the last copy of the same
@@ -117,6 +120,10 @@ void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory
 /* May the role's pods go to this node at all (constraint, model, shared GPUs)?
  * Health and free amounts are not looked at. */
 bool role_allows(const struct demand_role *role, const struct node *n);
+/* Pods of a role with GPUs that the free GPUs of nodes hold that it may use, in this domain; counts
+ * no further than enough. d: of c or of its original. */
+uint64_t role_slots_within(const struct demand_role *role, const struct cluster *c,
+                           const struct domain *d, uint64_t enough);
 /* Why not. ret_key (may be NULL): the label or taint that decided, where one did. */
 enum refusal role_refusal(const struct demand_role *role, const struct node *n,
                           const char **ret_key);

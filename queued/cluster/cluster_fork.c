@@ -17,7 +17,8 @@ struct fork {
     VEC(struct node) nodes;
     VEC(struct domain) domains;
     VEC(struct free_histogram) histograms;
-    VEC(uint8_t) free_by_name;
+    VEC(uint8_t) free_of;
+    VEC(uint64_t) domain_free;
     const struct cluster *origin; /* of the last copy */
     uint64_t seen, own;  /* its `changed`, and the fork's own, that are undone or followed */
     VEC(uint64_t) marks; /* by node_ix: in `again` */
@@ -147,8 +148,7 @@ static void follow_node(struct cluster *fork, const struct cluster *c, uint32_t 
     n->n_named++;
     if (n->is_counted)
         topology_count(&fork->topology, n, n->counted_free, 1);
-    if (n->is_known)
-        fork->free_by_name.v[n->rank] = c->free_by_name.v[n->rank];
+    cluster_set_free(fork, ix, c->free_of.v[ix]);
 }
 
 /* The nodes listed, and what is not of one node. */
@@ -227,10 +227,14 @@ static void copy_all(struct fork *f, const struct cluster *c)
     else
         copy_nodes(f, c);
     copy_domains(f, c);
-    vec_reserve(&f->free_by_name, c->by_name.n + 1);
-    fork->free_by_name.v = f->free_by_name.v;
-    if (c->by_name.n)
-        memcpy(fork->free_by_name.v, c->free_by_name.v, c->by_name.n);
+    vec_reserve(&f->free_of, c->free_of.n + 1);
+    vec_reserve(&f->domain_free, c->topology.free_of.n + 1);
+    fork->free_of.v = f->free_of.v;
+    fork->topology.free_of.v = f->domain_free.v;
+    if (c->free_of.n)
+        memcpy(f->free_of.v, c->free_of.v, c->free_of.n);
+    for (size_t i = 0; i < c->topology.free_of.n; i++)
+        f->domain_free.v[i] = c->topology.free_of.v[i];
     f->origin = c;
     f->seen = f->own = c->changed;
     while (f->marks.n <= c->nodes.n / 64)
@@ -263,7 +267,8 @@ void cluster_fork_free(struct cluster *fork)
     vec_fini(&f->nodes);
     vec_fini(&f->domains);
     vec_fini(&f->histograms);
-    vec_fini(&f->free_by_name);
+    vec_fini(&f->free_of);
+    vec_fini(&f->domain_free);
     vec_fini(&f->marks);
     vec_fini(&f->again);
     vec_fini(&fork->nodes);

@@ -28,7 +28,7 @@ static bool has_bad_picks(const struct demand_role *role, const struct node *n)
 {
     int64_t gpus = role->each.amount[RES_GPUS];
 
-    return gpus > 1 && gpus < 32 && (n->fact->bad_picks >> gpus & 1);
+    return gpus > 1 && gpus < 32 && (n->bad_picks >> gpus & 1);
 }
 
 void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory_bytes,
@@ -68,12 +68,37 @@ enum refusal role_refusal(const struct demand_role *role, const struct node *n,
 
 bool role_allows(const struct demand_role *role, const struct node *n)
 {
+    int known = constraint_known(role->constraint, n->ix);
     struct node_marks marks;
 
-    if (hardware_refusal(role, n) != REFUSAL_OF_NONE)
+    if (known == 0 || hardware_refusal(role, n) != REFUSAL_OF_NONE)
         return false;
+    if (known > 0)
+        return true;
     marks = node_marks_of(n);
     return constraint_allows(role->constraint, n->ix, &marks);
+}
+
+uint64_t role_slots_within(const struct demand_role *role, const struct cluster *c,
+                           const struct domain *d, uint64_t enough)
+{
+    uint32_t gpus = (uint32_t)role->each.amount[RES_GPUS];
+    uint64_t slots = 0;
+
+    for (size_t i = 0; i < d->children.n && slots < enough; i++) {
+        uint32_t ix = d->children.v[i];
+
+        if (c->topology.free_of.v[ix] >= gpus)
+            slots += role_slots_within(role, c, c->topology.domains.v[ix], enough - slots);
+    }
+    for (size_t i = 0; i < d->nodes.n && slots < enough; i++) {
+        uint32_t ix = d->nodes.v[i], f = c->free_of.v[ix];
+
+        if (f >= gpus && f != FREE_NONE && constraint_known(role->constraint, ix) != 0 &&
+            role_allows(role, c->nodes.v[ix]))
+            slots += f < 2 * gpus ? 1 : f / gpus;
+    }
+    return slots;
 }
 
 static void fill_role(struct cluster *c, struct demand_role *d, const struct spec_role *r,

@@ -3,6 +3,7 @@
 #include "cluster/fact.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void node_fact_destroy(struct node_fact *n)
 {
@@ -29,4 +30,27 @@ void pod_fact_destroy(struct pod_fact *p)
         return;
     free(p->requests);
     free(p);
+}
+
+bool node_fact_same_labels(const struct node_fact *a, const struct node_fact *b)
+{
+    if (a->n_labels != b->n_labels)
+        return false;
+    for (uint32_t i = 0; i < a->n_labels; i++)
+        if (strcmp(a->labels[i].key, b->labels[i].key) != 0 ||
+            strcmp(a->labels[i].value, b->labels[i].value) != 0)
+            return false;
+    return true;
+}
+
+bool node_fact_same_taints(const struct node_fact *a, const struct node_fact *b)
+{
+    if (a->n_taints != b->n_taints)
+        return false;
+    for (uint32_t i = 0; i < a->n_taints; i++)
+        if (strcmp(a->taints[i].key, b->taints[i].key) != 0 ||
+            strcmp(a->taints[i].value, b->taints[i].value) != 0 ||
+            strcmp(a->taints[i].effect, b->taints[i].effect) != 0)
+            return false;
+    return true;
 }

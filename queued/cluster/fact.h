@@ -56,6 +56,8 @@ struct pod_fact {
 };
 
 void node_fact_destroy(struct node_fact *n); /* NULL allowed */
+bool node_fact_same_labels(const struct node_fact *a, const struct node_fact *b);
+bool node_fact_same_taints(const struct node_fact *a, const struct node_fact *b);
 void pod_fact_destroy(struct pod_fact *p);
 
 #endif

@@ -36,6 +36,7 @@ struct node {
     uint32_t pool;                    /* of the settings; IX_NONE: in none */
     uint32_t driver;                  /* index in the cluster's drivers, while known */
     bool is_shared_gpu;               /* time slicing or MIG: never serves whole-GPU work */
+    uint32_t bad_picks;               /* of the fact */
     int64_t expected_gpus;            /* the gpu.count label, else the highest capacity seen */
     struct resources total;           /* what may be used: allocatable, GPUs capped by expected */
     uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */

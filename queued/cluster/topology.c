@@ -45,6 +45,7 @@ void topology_fini(struct topology *t)
     for (int m = 0; m < MODELS_MAX; m++)
         free(t->all[m]);
     vec_fini(&t->domains);
+    vec_fini(&t->free_of);
 }
 
 typedef VEC(uint32_t) ix_list;
@@ -119,6 +120,7 @@ static uint32_t new_index(struct topology *t)
         if (!t->domains.v[i])
             return (uint32_t)i;
     (void)vec_push(&t->domains);
+    (void)vec_push(&t->free_of);
     return (uint32_t)t->domains.n - 1;
 }
 
@@ -242,7 +244,7 @@ void topology_count(struct topology *t, const struct node *n, int64_t free_gpus,
     for (uint32_t h = 0; h < t->settings->n_hierarchies; h++)
         for (uint32_t ix = n->domain[h]; ix != IX_NONE; ix = t->domains.v[ix]->parent) {
             histogram_count(&t->domains.v[ix]->by_model[n->model], free_gpus, delta);
-            t->domains.v[ix]->free_gpus += (uint64_t)(free_gpus * delta);
+            t->free_of.v[ix] += (uint64_t)(free_gpus * delta);
         }
 }
 

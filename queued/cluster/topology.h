@@ -34,7 +34,6 @@ struct domain {
     uint32_t hierarchy, level; /* level: 0 the widest */
     uint32_t ix, parent;       /* parent IX_NONE: the whole cluster */
     uint32_t n_nodes;          /* at it and below */
-    uint64_t free_gpus;        /* of all models */
     VEC(uint32_t) children;    /* narrower domains, in path order */
     VEC(uint32_t) nodes;       /* whose lowest domain this is, in name order */
     struct free_histogram *by_model[MODELS_MAX]; /* NULL: no node of that model */
@@ -48,6 +47,7 @@ struct topology {
     /* Name order of nodes, from the cluster: the table of nodes by index. */
     struct node *const *const *nodes;
     VEC(struct domain *) domains;        /* by index; NULL where one was dropped */
+    VEC(uint64_t) free_of;               /* by index: free GPUs of all models */
     VEC(uint32_t) top[HIERARCHIES_MAX];  /* domains without a parent, in path order */
     VEC(uint32_t) bare[HIERARCHIES_MAX]; /* nodes in no domain, in name order */
     VEC(uint32_t) by_level[HIERARCHIES_MAX][LEVELS_MAX]; /* in path order */

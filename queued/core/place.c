@@ -20,9 +20,10 @@ bool place_excludes(const uint32_t *excluded, uint32_t node_ix)
 }
 
 /* Could each role with GPUs fit by free GPUs alone? ix: a domain, or IX_NONE for all. */
-static bool may_hold_on(const struct paper *p, const struct topology *t, uint32_t ix,
+static bool may_hold_on(const struct paper *p, const struct cluster *c, uint32_t ix,
                         uint64_t *ret_free)
 {
+    const struct topology *t = &c->topology;
     struct free_histogram *const *by_model = ix == IX_NONE ? t->all : t->domains.v[ix]->by_model;
     const struct demand *d = p->wish->demand;
 
@@ -34,7 +35,9 @@ static bool may_hold_on(const struct paper *p, const struct topology *t, uint32_
         if (m == MODELS_MAX || p->counts[r] == 0)
             continue;
         if (!by_model[m] || by_model[m]->free_gpus < (uint64_t)gpus * p->counts[r] ||
-            histogram_slots(by_model[m], gpus) < p->counts[r])
+            histogram_slots(by_model[m], gpus) < p->counts[r] ||
+            (ix != IX_NONE &&
+             role_slots_within(&d->roles[r], c, t->domains.v[ix], p->counts[r]) < p->counts[r]))
             return false;
         *ret_free += by_model[m]->free_gpus;
     }
@@ -47,10 +50,10 @@ static bool may_hold(const struct paper *p, uint32_t ix, uint64_t *ret_free)
 
     *ret_free = 0;
     for (uint32_t i = 0; i < p->wish->n_beside; i++)
-        if (!may_hold_on(p, &p->wish->beside[i]->topology, ix, &free_beside))
+        if (!may_hold_on(p, p->wish->beside[i], ix, &free_beside))
             return false;
     /* the histograms know of what is free only */
-    return p->wish->on_empty || may_hold_on(p, &p->c->topology, ix, ret_free);
+    return p->wish->on_empty || may_hold_on(p, p->c, ix, ret_free);
 }
 
 struct candidate {
@@ -118,6 +121,8 @@ static void candidate_domains(const struct paper *p, uint32_t level, candidate_l
         uint32_t ix = t->by_level[h][level].v[i];
         uint64_t free_gpus;
 
+        if (!p->wish->on_empty && t->free_of.v[ix] < p->gpus)
+            continue;
         if (is_inside_required(p, ix) && may_hold(p, ix, &free_gpus))
             *vec_push(ret) = (struct candidate){.free_gpus = free_gpus,
                                                 .around = free_around(p, t->domains.v[ix]->parent),
@@ -170,6 +175,15 @@ static bool try_gathered(struct paper *p, uint32_t level)
     return true;
 }
 
+/* Can nothing that is still tried win? */
+static bool is_unbeatable(const struct paper *p)
+{
+    if (!p->is_found || p->wish->rule != PLACE_SCORE)
+        return false;
+    return p->wish->on_empty ? p->best.cost == SCORE_LEAST_COST
+                             : p->best.total == score_most(p->c->settings);
+}
+
 /* At most `left` domains fit: those with the best fit. */
 static bool try_domains(struct paper *p, uint32_t level, uint32_t left)
 {
@@ -177,7 +191,7 @@ static bool try_domains(struct paper *p, uint32_t level, uint32_t left)
     bool fits = false;
 
     candidate_domains(p, level, &list);
-    while (list.n && left) {
+    while (list.n && left && !is_unbeatable(p)) {
         p->hosts.n = 0;
         gather_domain(p, take_tightest(&list));
         if (try_gathered(p, level + 1)) {
@@ -205,25 +219,39 @@ static bool try_empty_host(struct paper *p, uint64_t gpus)
     return false;
 }
 
+/* May all of the gang go to this host, but for what its pods ask besides GPUs? */
+static bool host_may_hold(const struct paper *p, const struct node *n)
+{
+    const struct place_wish *w = p->wish;
+
+    for (uint32_t i = 0; i < w->n_beside; i++)
+        if (w->beside[i]->free_of.v[n->ix] < p->gpus)
+            return false;
+    for (uint32_t r = 0; r < w->demand->n_roles; r++)
+        if (p->counts[r] && ((w->models[r] != MODELS_MAX && w->models[r] != n->model) ||
+                             !role_allows(&w->demand->roles[r], n)))
+            return false;
+    return is_inside_required(p, n->domain[w->demand->hierarchy]);
+}
+
 /* The hosts with so many GPUs free. */
 static bool try_hosts_with(struct paper *p, uint32_t free_gpus, uint32_t *left)
 {
     uint32_t h = p->wish->demand->hierarchy;
-    const uint8_t *v = p->c->free_by_name.v, *at;
-    size_t n = p->c->by_name.n;
+    const uint8_t *v = p->c->free_of.v, *end = v + p->c->nodes.n, *at = v;
     candidate_list list = {0};
     bool fits = false;
 
-    for (at = memchr(v, (int)free_gpus, n); at; at = memchr(at + 1, (int)free_gpus, n)) {
-        uint32_t rank = (uint32_t)(at - v);
-        const struct node *node = p->c->nodes.v[p->c->by_name.v[rank]];
+    for (uint32_t k = p->c->n_free[free_gpus]; k; k--, at++) {
+        const struct node *n;
 
-        n = p->c->by_name.n - rank - 1;
-        if (is_inside_required(p, node->domain[h]))
+        at = memchr(at, (int)free_gpus, (size_t)(end - at));
+        n = p->c->nodes.v[at - v];
+        if (host_may_hold(p, n))
             *vec_push(&list) = (struct candidate){
-                .around = free_around(p, node->domain[h]), .order = rank, .ix = node->ix};
+                .around = free_around(p, n->domain[h]), .order = n->rank, .ix = n->ix};
     }
-    while (list.n && *left) {
+    while (list.n && *left && !is_unbeatable(p)) {
         p->hosts.n = 0;
         gather_node(p, take_tightest(&list));
         if (p->hosts.n && try_gathered(p, p->c->settings->hierarchies[h].n_levels + 1)) {
@@ -238,16 +266,13 @@ static bool try_hosts_with(struct paper *p, uint32_t free_gpus, uint32_t *left)
 /* The same with hosts, on which all GPUs of the gang must be. */
 static bool try_hosts(struct paper *p, uint32_t left)
 {
-    const struct demand *d = p->wish->demand;
-    uint64_t gpus = 0;
     bool fits = false;
 
-    for (uint32_t r = 0; r < d->n_roles; r++)
-        gpus += (uint64_t)p->counts[r] * (uint64_t)d->roles[r].each.amount[RES_GPUS];
     if (p->wish->on_empty) /* one that is free holds it as well as another */
-        return try_empty_host(p, gpus);
-    for (; p->c->by_name.n && gpus <= NODE_GPUS_MAX && left; gpus++)
-        fits |= try_hosts_with(p, (uint32_t)gpus, &left);
+        return try_empty_host(p, p->gpus);
+    for (uint64_t f = p->gpus; f <= NODE_GPUS_MAX && left; f++)
+        if (p->c->n_free[f])
+            fits |= try_hosts_with(p, (uint32_t)f, &left);
     return fits;
 }
 
@@ -282,7 +307,7 @@ static void try_levels(struct paper *p)
     if (is_widest && p->required != IX_NONE)
         (void)try_level(p, p->required);
     for (uint32_t l = n_levels + 1; !is_widest && l-- > stop;)
-        if (try_level(p, l) && p->preferred != IX_NONE && l >= p->preferred)
+        if ((try_level(p, l) && p->preferred != IX_NONE && l >= p->preferred) || is_unbeatable(p))
             return;
     if (p->required == IX_NONE)
         try_cluster(p);
@@ -324,6 +349,7 @@ static void read_wish(struct paper *p)
     for (uint32_t r = 0; r < d->n_roles; r++) {
         p->counts[r] = w->counts ? w->counts[r] : d->roles[r].replicas;
         p->pods += p->counts[r];
+        p->gpus += p->counts[r] * (uint64_t)d->roles[r].each.amount[RES_GPUS];
         p->only_free &= p->counts[r] == 0 || d->roles[r].each.amount[RES_GPUS] > 0;
     }
 }
@@ -348,6 +374,19 @@ static bool resolve_shares(struct paper *p, struct place_result *r)
             p->each[i].amount[RES_MEMORY] = r->fixed_memory_bytes[i] = role->share_memory_bytes;
     }
     return true;
+}
+
+/* The dimensions that some pod asks for, and GPUs. */
+static void list_dims(struct paper *p)
+{
+    for (uint32_t k = 0; k < RESOURCES_MAX; k++) {
+        int64_t asks = k == RES_GPUS;
+
+        for (uint32_t r = 0; r < p->wish->demand->n_roles; r++)
+            asks |= p->each[r].amount[k];
+        if (asks)
+            p->dims[p->n_dims++] = k;
+    }
 }
 
 static void order_roles(struct paper *p)
@@ -376,6 +415,7 @@ bool place_gang(const struct cluster *c, const struct place_wish *wish, struct p
     if (!resolve_shares(&p, &r))
         return false;
     order_roles(&p);
+    list_dims(&p);
     read_wish(&p);
     p.members = xcalloc(p.pods, sizeof(*p.members));
     p.best_members = xcalloc(p.pods, sizeof(*p.best_members));

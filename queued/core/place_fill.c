@@ -33,27 +33,33 @@ static bool is_open(const struct paper *p, const struct node *n)
            topology_domain_at(t, n, w->within->hierarchy, w->within->level) == w->within->ix;
 }
 
+static int64_t free_of(const struct paper *p, const struct node *n, uint32_t dim)
+{
+    int64_t least = n->total.amount[dim] - (p->wish->on_empty ? 0 : n->used.amount[dim]);
+
+    for (uint32_t i = 0; i < p->wish->n_beside; i++) {
+        const struct node *o = p->wish->beside[i]->nodes.v[n->ix];
+        int64_t other = o->total.amount[dim] - o->used.amount[dim];
+
+        least = other < least ? other : least;
+    }
+    return least < 0 ? 0 : least; /* foreign pods may have taken more than there is */
+}
+
 void gather_node(struct paper *p, uint32_t node_ix)
 {
     const struct node *n = p->c->nodes.v[node_ix];
     struct place_host *h;
 
-    if ((p->only_free && node_free_gpus(n) == 0) || !is_open(p, n))
+    if ((p->only_free && p->c->free_of.v[node_ix] == 0) || !is_open(p, n))
         return;
-    h = vec_push(&p->hosts);
+    vec_reserve(&p->hosts, p->hosts.n + 1); /* what is not set here is set before it is read */
+    h = &p->hosts.v[p->hosts.n++];
     h->node_ix = node_ix;
-    if (p->wish->on_empty)
-        h->free = n->total;
-    else
-        node_free(n, &h->free);
-    for (uint32_t i = 0; i < p->wish->n_beside; i++) {
-        struct resources other;
-
-        node_free(p->wish->beside[i]->nodes.v[node_ix], &other);
-        for (int k = 0; k < RESOURCES_MAX; k++)
-            if (other.amount[k] < h->free.amount[k])
-                h->free.amount[k] = other.amount[k];
-    }
+    h->pods = 0;
+    h->gpus = h->cpu_milli = 0;
+    for (uint32_t k = 0; k < p->n_dims; k++)
+        h->free.amount[p->dims[k]] = free_of(p, n, p->dims[k]);
 }
 
 /* All usable nodes of a domain, narrower domains first, in path order. */
@@ -61,7 +67,7 @@ void gather_domain(struct paper *p, uint32_t domain_ix)
 {
     const struct domain *d = p->c->topology.domains.v[domain_ix];
 
-    if (p->only_free && d->free_gpus == 0)
+    if (p->only_free && p->c->topology.free_of.v[domain_ix] == 0)
         return;
     for (size_t i = 0; i < d->children.n; i++)
         gather_domain(p, d->children.v[i]);
@@ -132,6 +138,20 @@ static uint64_t cut_to_slices(struct paper *p)
     return sum;
 }
 
+static uint32_t times(const struct paper *p, uint32_t role, const struct place_host *h)
+{
+    const struct resources *each = &p->each[role];
+    int64_t n = p->counts[role];
+
+    for (uint32_t k = 0; k < p->n_dims && n > 0; k++) {
+        uint32_t dim = p->dims[k];
+
+        if (each->amount[dim] > 0 && h->free.amount[dim] / each->amount[dim] < n)
+            n = h->free.amount[dim] / each->amount[dim];
+    }
+    return (uint32_t)n;
+}
+
 /* Slots of every gathered host for the role at hand; returns their sum. */
 static uint64_t count_slots(struct paper *p, uint32_t role)
 {
@@ -149,7 +169,7 @@ static uint64_t count_slots(struct paper *p, uint32_t role)
             continue;
         if (p->driver != IX_NONE && r->same_driver && n->driver != p->driver)
             continue;
-        h->slots = resources_times(&p->each[role], &h->free, p->counts[role]);
+        h->slots = times(p, role, h);
         if (h->slots && !role_allows(r, n))
             h->slots = 0;
         sum += h->slots;
@@ -368,8 +388,9 @@ static void write_members(struct paper *p, uint32_t role)
         h->pods += h->taken;
         h->gpus += h->taken * p->each[role].amount[RES_GPUS];
         h->cpu_milli += h->taken * p->each[role].amount[RES_CPU];
+        for (uint32_t k = 0; h->taken && k < p->n_dims; k++)
+            h->free.amount[p->dims[k]] -= h->taken * p->each[role].amount[p->dims[k]];
         for (uint32_t k = 0; k < h->taken; k++) {
-            (void)resources_sub(&h->free, &p->each[role]);
             p->members[at] = (struct placement_member){.node_ix = h->node_ix, .rank = at};
             at++;
         }

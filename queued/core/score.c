@@ -21,9 +21,12 @@ static int by_number(const void *a, const void *b)
 /* Sort, and keep one of each; returns how many. */
 static uint32_t distinct(uint32_t *v, uint32_t n)
 {
-    uint32_t kept = 0;
+    uint32_t kept = 0, sorted = 1;
 
-    qsort(v, n, sizeof(*v), by_number);
+    while (sorted < n && v[sorted - 1] <= v[sorted])
+        sorted++;
+    if (sorted < n)
+        qsort(v, n, sizeof(*v), by_number);
     for (uint32_t i = 0; i < n; i++)
         if (kept == 0 || v[i] != v[kept - 1])
             v[kept++] = v[i];
@@ -65,7 +68,7 @@ void score_cost(const struct cluster *c, const struct demand *d, uint32_t *hosts
     set.n = ret->hosts = distinct(hosts, n);
     set.scratch = xcalloc(n, sizeof(*set.scratch));
     ret->domain = IX_NONE;
-    ret->cost = 1000 + (uint64_t)SCORE_HOST_COST * (ret->hosts - 1);
+    ret->cost = SCORE_LEAST_COST + (uint64_t)SCORE_HOST_COST * (ret->hosts - 1);
     for (uint32_t l = 0; l < h->n_levels; l++) {
         uint32_t one;
         uint32_t used = domains_of(&set, l, &one);
@@ -129,6 +132,13 @@ void score_sum(const struct settings *s, uint64_t best, const struct share_in_us
     ret->packing = share->total > 0 ? (uint32_t)(share->used * 1000 / share->total) : 0;
     ret->total = (ret->topology * s->weight_topology + ret->packing * s->weight_packing) / 1000;
     ret->total = ret->total < 1000 ? ret->total : 1000;
+}
+
+uint32_t score_most(const struct settings *s)
+{
+    uint32_t most = s->weight_topology + s->weight_packing;
+
+    return most < 1000 ? most : 1000;
 }
 
 void score_job(const struct state *s, const struct job *j, struct score *ret)

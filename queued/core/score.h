@@ -12,6 +12,7 @@
 
 enum {
     SCORE_TEXT_MAX = 511,
+    SCORE_LEAST_COST = 1000,
     SCORE_HOST_COST = 100, /* of one host more */
 };
 
@@ -40,6 +41,8 @@ uint64_t score_best(const struct cluster *c, const struct place_wish *wish);
 /* Fills the rest of ret, by the weights of the settings. */
 void score_sum(const struct settings *s, uint64_t best, const struct share_in_use *share,
                struct score *ret);
+/* No total is higher. */
+uint32_t score_most(const struct settings *s);
 /* Of a job that has members. */
 void score_job(const struct state *s, const struct job *j, struct score *ret);
 /* "score 935 (topology 1000 = best 1100 / cost 1100, packing 675): 2 hosts in rack b1/r2".

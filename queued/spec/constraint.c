@@ -349,6 +349,15 @@ bool constraint_allows(struct constraint *k, uint32_t node_ix, const struct node
     return (k->allowed.v[at] & bit) != 0;
 }
 
+int constraint_known(const struct constraint *k, uint32_t node_ix)
+{
+    size_t at = node_ix / 64;
+
+    if (at >= k->known.n || !(k->known.v[at] >> node_ix % 64 & 1))
+        return -1;
+    return (int)(k->allowed.v[at] >> node_ix % 64 & 1);
+}
+
 void constraint_forget(struct constraint *const *table, uint32_t node_ix)
 {
     for (struct constraint *k = *table; k; k = k->hh.next)

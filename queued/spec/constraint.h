@@ -69,6 +69,8 @@ enum refusal constraint_refusal(const struct constraint *k, const struct node_ma
 
 /* Does it accept the node of this index? Remembered until constraint_forget(). */
 bool constraint_allows(struct constraint *k, uint32_t node_ix, const struct node_marks *node);
+/* The same where it is remembered: 1 yes, 0 no, -1 it is not. */
+int constraint_known(const struct constraint *k, uint32_t node_ix);
 /* What is written on this node has changed, or the node is another. */
 void constraint_forget(struct constraint *const *table, uint32_t node_ix);
 

@@ -272,6 +272,7 @@ static int check_domain(const struct state *s, const struct domain *d, struct er
     const struct cluster *c = &s->cluster;
     uint32_t n_models = s->settings->n_models;
     struct free_histogram *all = xcalloc(n_models + 1, sizeof(*all));
+    uint64_t free_gpus = 0;
     int rc = 0;
 
     for (size_t i = 0; i < c->by_name.n; i++) {
@@ -289,8 +290,31 @@ static int check_domain(const struct state *s, const struct domain *d, struct er
     for (uint32_t m = 0; m < n_models && rc == 0; m++)
         if (d->by_model[m] ? memcmp(&all[m], d->by_model[m], sizeof(*all)) != 0 : all[m].nodes != 0)
             rc = broken(err, "a histogram differs from the recount", d->path);
+    for (uint32_t m = 0; m < n_models; m++)
+        free_gpus += all[m].free_gpus;
+    if (rc == 0 && free_gpus != c->topology.free_of.v[d->ix])
+        rc = broken(err, "free GPUs of a domain differ from the recount", d->path);
     free(all);
     return rc;
+}
+
+/* Free GPUs by node and by number, as placement reads them. */
+static int check_free(const struct cluster *c, struct err *err)
+{
+    uint32_t n_free[NODE_GPUS_MAX + 1] = {0};
+
+    for (size_t i = 0; i < c->nodes.n; i++) {
+        const struct node *n = c->nodes.v[i];
+        int64_t f = n && n->is_usable ? node_free_gpus(n) : FREE_NONE;
+
+        if (c->free_of.v[i] != f)
+            return broken(err, "free GPUs of a node differ", n ? n->name : "?");
+        if (f != FREE_NONE)
+            n_free[f]++;
+    }
+    if (memcmp(n_free, c->n_free, sizeof(n_free)) != 0)
+        return broken(err, "nodes by free GPUs differ from the recount", "all");
+    return 0;
 }
 
 int state_check(const struct state *s, struct err *err)
@@ -310,5 +334,7 @@ int state_check(const struct state *s, struct err *err)
         if (s->cluster.topology.domains.v[i] &&
             check_domain(s, s->cluster.topology.domains.v[i], err))
             return -1;
-    return check_nodes(s, err) || check_dependents(s, err) ? -1 : check_tenants(s, err);
+    return check_free(&s->cluster, err) || check_nodes(s, err) || check_dependents(s, err)
+               ? -1
+               : check_tenants(s, err);
 }

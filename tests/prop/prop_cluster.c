@@ -199,6 +199,7 @@ static const char *check_used(const struct model *m)
 static const char *check_tables(const struct model *m)
 {
     const struct topology *t = &m->cluster.topology;
+    uint32_t n_free[NODE_GPUS_MAX + 1] = {0};
 
     if (!agrees(m, NULL, t->all))
         return "the histogram of the cluster";
@@ -210,16 +211,25 @@ static const char *check_tables(const struct model *m)
 
         for (int k = 0; t->domains.v[i] && k < MODELS_MAX; k++)
             sum += t->domains.v[i]->by_model[k] ? t->domains.v[i]->by_model[k]->free_gpus : 0;
-        if (t->domains.v[i] && sum != t->domains.v[i]->free_gpus)
+        if (t->domains.v[i] && sum != t->free_of.v[i])
             return "the free GPUs of a domain";
     }
     for (size_t i = 0; i < m->cluster.by_name.n; i++) {
         const struct node *n = m->cluster.nodes.v[m->cluster.by_name.v[i]];
 
-        if (n->rank != i ||
-            m->cluster.free_by_name.v[i] != (n->is_usable ? (uint8_t)node_free_gpus(n) : FREE_NONE))
-            return "the free GPUs by name";
+        if (n->rank != i)
+            return "the order of names";
     }
+    for (size_t i = 0; i < m->cluster.nodes.n; i++) {
+        const struct node *n = m->cluster.nodes.v[i];
+
+        if (m->cluster.free_of.v[i] != (n && n->is_usable ? (uint8_t)node_free_gpus(n) : FREE_NONE))
+            return "the free GPUs of a node";
+        if (m->cluster.free_of.v[i] != FREE_NONE)
+            n_free[m->cluster.free_of.v[i]]++;
+    }
+    if (memcmp(n_free, m->cluster.n_free, sizeof(n_free)) != 0)
+        return "nodes by free GPUs";
     for (size_t i = 1; i < m->cluster.by_name.n; i++)
         if (strcmp(m->cluster.nodes.v[m->cluster.by_name.v[i - 1]]->name,
                    m->cluster.nodes.v[m->cluster.by_name.v[i]]->name) >= 0)
