@@ -259,6 +259,7 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
 {
     struct bucket *b = j->bucket;
     struct job *shortest;
+    uint64_t gen;
 
     b->is_blocked = false; /* the verdict below is no longer the one that it slept by */
     if (order_has_no_room(s, j->demand)) { /* another tenant's gang has found out */
@@ -273,8 +274,11 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
         return true;
     if (preempt_plan(s, j, s->now, ev))
         return true;
+    gen = backfill_gen(s);
     backfill_blocked(s, j, s->now);
     order_block(s, b);
+    if (s->settings->shares_users) /* it may have taken the place of one that held it back */
+        b->seen_backfill_gen = gen;
     return false;
 }
 

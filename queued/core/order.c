@@ -274,7 +274,8 @@ bool order_is_awake(const struct state *s, const struct bucket *b)
     if (!b->is_limited && !b->is_held_back)
         return !order_has_no_room(s, b->key.demand);
     return (b->is_held_back && b->seen_backfill_gen < s->pass_gen) ||
-           (b->is_limited && b->seen_released_gen != released_sum(s, b->key.tenant_ix)) ||
+           ((b->is_limited || b->is_held_back) && /* inside its quota it need not stand back */
+            b->seen_released_gen != released_sum(s, b->key.tenant_ix)) ||
            ((b->is_held_back || b->is_short) && b->seen_freed_gen != freed_sum(s, b->key.demand));
 }
 
