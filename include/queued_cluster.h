@@ -120,6 +120,51 @@ QUEUED_API int queued_tenant_stop(struct queued_client *c, const char *tenant, c
 QUEUED_API int queued_tenant_resume(struct queued_client *c, const char *tenant,
                                     struct queued_error *error);
 
+/* Nodes that are kept for a tenant, or for nobody, which is maintenance. */
+struct queued_reserve {
+    const char *name;   /* a DNS label that no other reservation has */
+    const char *tenant; /* NULL: nobody */
+    int64_t from_us, to_us;
+    size_t n_nodes;
+    const char *const *nodes; /* names; none: by domain and labels */
+    const char *domain;       /* path, as of queued_topology(); NULL any */
+    size_t n_labels;
+    const struct queued_pair *labels; /* of nodes; all must match */
+    const char *reason;               /* NULL none */
+    bool is_dry_run;                  /* check it, make nothing */
+};
+
+struct queued_reserved {
+    char warning[QUEUED_TEXT_MAX]; /* jobs that may still run then; "" none */
+};
+
+struct queued_reservation {
+    const char *name;
+    const char *tenant; /* NULL: nobody */
+    int64_t from_us, to_us, made_us;
+    const char *text; /* by whom and why */
+    size_t n_nodes;
+    const char *const *nodes;
+    size_t n_jobs;
+    const char *const *jobs; /* that may still run on these nodes after the begin */
+};
+
+struct queued_reservations {
+    size_t n;
+    const struct queued_reservation *v; /* by begin */
+};
+
+/* No gang is placed on these nodes that may not have ended when the reservation begins, and none
+ * but the tenant's until it ends; what runs there runs on. For administrators. ret may be NULL. */
+QUEUED_API int queued_reserve(struct queued_client *c, const struct queued_reserve *wish,
+                              struct queued_reserved *ret, struct queued_error *error);
+QUEUED_API int queued_unreserve(struct queued_client *c, const char *name,
+                                struct queued_error *error);
+/* Those of maintenance and of the tenants that you see. Free with queued_reservations_free(). */
+QUEUED_API int queued_reservations(struct queued_client *c, struct queued_reservations **ret,
+                                   struct queued_error *error);
+QUEUED_API void queued_reservations_free(struct queued_reservations *reservations);
+
 /* A running job that defragmentation would move. */
 struct queued_move {
     const char *job, *tenant;

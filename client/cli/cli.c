@@ -40,6 +40,7 @@ const struct cli_command cli_commands[] = {
     {"topology", "free GPUs by level of the network", HELP_TOPOLOGY, cmd_topology},
     {"quota", "what tenants may use and do use", HELP_QUOTA, cmd_quota},
     {"tenant", "tenants; stop one and resume it", HELP_TENANT, cmd_tenant},
+    {"reserve", "keep nodes for a tenant or for maintenance", HELP_RESERVE, cmd_reserve},
     {"defrag", "whom defragmentation would move", HELP_DEFRAG, cmd_defrag},
     {"completion", "a script that completes commands in the shell", HELP_COMPLETION,
      cmd_completion},

@@ -225,6 +225,25 @@
     "                          list of all; no daemon is asked\n\n"                                \
     "  -o FORMAT            table, json, yaml\n"
 
+#define HELP_RESERVE                                                                               \
+    "  queuectl reserve --nodes gpu-017,gpu-018 --from 2026-12-01T02:00:00Z --to +4h\n"            \
+    "  queuectl reserve --domain block-1/rack-2 --tenant vision --from +2h --to +8h\n"             \
+    "  queuectl reserve list\n"                                                                    \
+    "  queuectl reserve cancel maintenance-k3x9\n\n"                                               \
+    "queuectl reserve   keep nodes for a tenant, or for nobody (maintenance); for\n"               \
+    "                   administrators. Jobs that end before it begins may use them until "        \
+    "then\n\n"                                                                                     \
+    "  --nodes NAME,...     these nodes\n"                                                         \
+    "  --domain PATH        the nodes of a domain, as 'queuectl topology' writes it\n"             \
+    "  -l KEY=VALUE         the nodes with these labels\n"                                         \
+    "  --from TIME          2026-12-01T02:00:00Z, now (default), or +2h\n"                         \
+    "  --to TIME            the same; +4h: four hours after the begin\n"                           \
+    "  --tenant TENANT      whose jobs alone start there meanwhile; none: nobody's\n"              \
+    "  --name NAME          instead of a made one\n"                                               \
+    "  --reason TEXT        shown with the reservation\n"                                          \
+    "  --dry-run            check it and name the jobs that would overlap\n"                       \
+    "  -o FORMAT            of list: table, json, yaml\n"
+
 #define HELP_DEFRAG                                                                                \
     "  queuectl defrag plan\n\n"                                                                   \
     "queuectl defrag plan   which running jobs would be moved next, for whom, at what cost;\n"     \

@@ -200,14 +200,23 @@ bool window_closes(const struct state *s, const struct window *w, const struct j
     return w->from > start || !window_is_of(s, w, j);
 }
 
+static void set_bits(const struct window *w, uint64_t *closed)
+{
+    for (size_t k = 0; k < w->nodes.n; k++)
+        closed[w->nodes.v[k] / 64] |= UINT64_C(1) << w->nodes.v[k] % 64;
+}
+
 void windows_close(const struct state *s, const struct job *j, usec_t start, uint64_t *closed)
 {
-    for (size_t i = 0; i < s->windows->v.n; i++) {
-        const struct window *w = s->windows->v.v[i];
+    for (size_t i = 0; i < s->windows->v.n; i++)
+        if (window_closes(s, s->windows->v.v[i], j, start))
+            set_bits(s->windows->v.v[i], closed);
+}
 
-        for (size_t k = 0; k < w->nodes.n && window_closes(s, w, j, start); k++)
-            closed[w->nodes.v[k] / 64] |= UINT64_C(1) << w->nodes.v[k] % 64;
-    }
+void windows_close_all(const struct state *s, uint64_t *closed)
+{
+    for (size_t i = 0; i < s->windows->v.n; i++)
+        set_bits(s->windows->v.v[i], closed);
 }
 
 const uint64_t *window_closed(const struct state *s, const struct job *j, usec_t start)
@@ -254,6 +263,6 @@ void window_apply(struct state *s, const struct ev_window *ev, struct effects *f
         window_make(s, &w, ev->nodes);
         save(&w, fx);
     }
-    a.text = ev->warning;
+    a.text = ev->warning ? arena_strdup(&fx->arena, ev->warning) : NULL;
     intake_conclude(s, &ev->ref, &a, fx);
 }

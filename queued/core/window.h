@@ -42,7 +42,9 @@ bool window_closes(const struct state *s, const struct window *w, const struct j
                    usec_t start);
 /* Set the bits (by node_ix) of nodes that are closed to it by any. */
 void windows_close(const struct state *s, const struct job *j, usec_t start, uint64_t *closed);
-/* The same as a set, valid until the next call; NULL: none. */
+/* Those of all windows, whoever it is. */
+void windows_close_all(const struct state *s, uint64_t *closed);
+/* The same as a set of those that are closed to a gang, valid until the next call; NULL: none. */
 const uint64_t *window_closed(const struct state *s, const struct job *j, usec_t start);
 /* The first instant after `start` at which that set is another; INT64_MAX: never. */
 usec_t window_changes(const struct state *s, const struct job *j, usec_t start);

@@ -70,6 +70,9 @@ int rpc_node_topology(struct rpc_call *c, struct err *err);
 int rpc_tenant_hello(struct rpc_call *c, struct err *err);
 int rpc_tenant_list(struct rpc_call *c, struct err *err);
 int rpc_tenant_stop(struct rpc_call *c, struct err *err); /* and resume */
+/* rpc_window.c */
+int rpc_window_change(struct rpc_call *c, struct err *err); /* reserve and unreserve */
+int rpc_window_list(struct rpc_call *c, struct err *err);
 /* rpc_defrag.c */
 int rpc_defrag_plan(struct rpc_call *c, struct err *err);
 

@@ -25,6 +25,9 @@ static const struct rpc_method_row rows[] = {
     {RPC_UNDRAIN, "undrain", RPC_ADMIN, rpc_node_drain},
     {RPC_TENANT_STOP, "tenant stop", RPC_TENANT_ADMIN, rpc_tenant_stop},
     {RPC_TENANT_RESUME, "tenant resume", RPC_TENANT_ADMIN, rpc_tenant_stop},
+    {RPC_RESERVE, "reserve", RPC_ADMIN, rpc_window_change},
+    {RPC_UNRESERVE, "reserve cancel", RPC_ADMIN, rpc_window_change},
+    {RPC_RESERVATIONS, "reserve list", RPC_VIEWER, rpc_window_list},
     {RPC_DEFRAG, "defrag plan", RPC_ADMIN, rpc_defrag_plan},
 };
 

@@ -174,6 +174,19 @@ static const struct rpc_rule drain_rules[] = {
     {"node", RULE_DOMAIN, 1, NODE_NAME_MAX, 1},
     {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
 };
+static const struct rpc_rule reserve_rules[] = {
+    HEADER,
+    {"name", RULE_LABEL, 1, LABEL_MAX, 1},
+    {"tenant", RULE_PATH, 1, TENANT_PATH_MAX, 1},
+    {"from_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"to_us", RULE_NUMBER, 1, USEC_MAX, 1},
+    {"nodes", RULE_DOMAIN, 1, NODE_NAME_MAX, NODES_MAX},
+    {"domain", RULE_LINE, 1, RPC_PATH_MAX, 1},
+    {"labels", RULE_MESSAGE, 0, 1024, RPC_FILTER_LABELS_MAX},
+    {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
+    {"dry_run", RULE_NUMBER, 0, 1, 1},
+};
+static const struct rpc_rule unreserve_rules[] = {HEADER, {"name", RULE_LABEL, 1, LABEL_MAX, 1}};
 static const struct rpc_rule stop_rules[] = {
     HEADER,
     {"tenant", RULE_PATH, 1, TENANT_PATH_MAX, 1},
@@ -227,6 +240,9 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__nodes_request__descriptor, nodes_rules},
     {&queued__v1__topology_request__descriptor, header_only_rules},
     {&queued__v1__tenants_request__descriptor, header_only_rules},
+    {&queued__v1__reserve_request__descriptor, reserve_rules},
+    {&queued__v1__unreserve_request__descriptor, unreserve_rules},
+    {&queued__v1__reservations_request__descriptor, header_only_rules},
     {&queued__v1__defrag_request__descriptor, header_only_rules},
 };
 

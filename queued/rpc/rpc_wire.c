@@ -90,6 +90,39 @@ static int fill_drain(struct rpc_request *r, const ProtobufCMessage *base, struc
     return 0;
 }
 
+static int fill_reserve(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
+{
+    const Queued__V1__ReserveRequest *m = (const Queued__V1__ReserveRequest *)base;
+
+    if (!m->name || !*m->name)
+        return err_set(err, ERR_INVALID, "name: missing from the request");
+    if ((m->n_nodes > 0) == (m->domain || m->n_labels))
+        return err_set(err, ERR_INVALID, "nodes: give names, or else a domain or labels");
+    r->u.window.name = copy(&r->arena, m->name);
+    r->u.window.tenant = copy(&r->arena, m->tenant);
+    r->u.window.domain = copy(&r->arena, m->domain);
+    r->u.window.reason = copy(&r->arena, m->reason);
+    r->u.window.from = (usec_t)m->from_us;
+    r->u.window.to = (usec_t)m->to_us;
+    r->u.window.is_dry_run = m->dry_run;
+    r->u.window.nodes = arena_alloc(&r->arena, (m->n_nodes + 1) * sizeof(char *));
+    for (size_t i = 0; i < m->n_nodes; i++)
+        r->u.window.nodes[i] = copy(&r->arena, m->nodes[i]);
+    r->u.window.n_nodes = (uint32_t)m->n_nodes;
+    r->u.window.labels = rpc_pairs_from(&r->arena, m->labels, m->n_labels);
+    return 0;
+}
+
+static int fill_unreserve(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
+{
+    const Queued__V1__UnreserveRequest *m = (const Queued__V1__UnreserveRequest *)base;
+
+    if (!m->name || !*m->name)
+        return err_set(err, ERR_INVALID, "name: missing from the request");
+    r->u.window.name = copy(&r->arena, m->name);
+    return 0;
+}
+
 static int fill_stop(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
 {
     const Queued__V1__TenantStopRequest *m = (const Queued__V1__TenantStopRequest *)base;
@@ -217,6 +250,9 @@ static const struct shape {
     [RPC_UNDRAIN] = {&queued__v1__drain_request__descriptor, true, false, fill_drain},
     [RPC_TENANT_STOP] = {&queued__v1__tenant_stop_request__descriptor, true, false, fill_stop},
     [RPC_TENANT_RESUME] = {&queued__v1__tenant_stop_request__descriptor, true, false, fill_stop},
+    [RPC_RESERVE] = {&queued__v1__reserve_request__descriptor, true, false, fill_reserve},
+    [RPC_UNRESERVE] = {&queued__v1__unreserve_request__descriptor, true, false, fill_unreserve},
+    [RPC_RESERVATIONS] = {&queued__v1__reservations_request__descriptor, false, false, fill_none},
     [RPC_DEFRAG] = {&queued__v1__defrag_request__descriptor, false, false, fill_none},
 };
 

@@ -60,6 +60,9 @@ enum rpc_method {
     RPC_TENANT_STOP = 25,
     RPC_TENANT_RESUME,
     RPC_ESTIMATE = 30,
+    RPC_RESERVE,
+    RPC_UNRESERVE,
+    RPC_RESERVATIONS,
     RPC_DEFRAG = 90,
     RPC_METHODS, /* numbers between may be unused */
 };
@@ -101,6 +104,14 @@ struct rpc_request {
         struct {
             const char *node, *reason;
         } drain; /* and undrain; of a tenant: stop and resume */
+        struct {
+            const char *name, *tenant, *domain, *reason;
+            usec_t from, to;
+            const char **nodes;
+            uint32_t n_nodes;
+            struct spec_pairs labels;
+            bool is_dry_run;
+        } window; /* reserve, unreserve */
         struct {
             uint32_t limit; /* 1..LIST_PAGE_MAX */
             uint8_t token[RPC_TOKEN_BYTES];

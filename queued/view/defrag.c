@@ -20,6 +20,7 @@
 #include "core/future.h"
 #include "core/order.h"
 #include "core/preempt.h"
+#include "core/window.h"
 #include "view/explain_say.h"
 
 enum { TAKERS_MAX = 8, DOMAINS_MAX = 16 /* looked at for one taker */, STARTS_MAX = 8 };
@@ -411,6 +412,7 @@ static void search(struct search *f)
     f->fork = cluster_fork(&s->cluster);
     f->closed = xcalloc(words, sizeof(*f->closed));
     backfill_close(s, f->named, f->closed);
+    windows_close_all(s, f->closed); /* neither it nor who moves goes where an operator reserved */
     if (!fits_anyway(f)) {
         list_hosts(f);
         try_domains(f);

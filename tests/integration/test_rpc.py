@@ -144,6 +144,8 @@ class Identity(RpcTest):
             if method in ("cancel", "get", "why", "hold", "release", "requeue", "preempt",
                           "update", "drain", "undrain", "tenant-stop", "tenant-resume"):
                 fields = ((2, "x"),)
+            if method in ("reserve", "unreserve"):
+                fields = ((2, "x"),) + (((6, "n"),) if method == "reserve" else ())
             payload = wire.request(method, *fields)
             self.assertEqual(as_user("games", lambda: self.call(payload)[1]), DENIED, method)
 

@@ -189,6 +189,15 @@ static const struct expected {
      {{ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_NOT_FOUND, ERR_OK}}},
+    {RPC_RESERVE,
+     {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
+    {RPC_UNRESERVE,
+     {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
+    {RPC_RESERVATIONS, {{0}, {0}, {0}}},
     {RPC_DEFRAG,
      {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
@@ -285,6 +294,15 @@ static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method m
     if (method == RPC_DRAIN || method == RPC_UNDRAIN) {
         r->u.drain.node = "n0";
         r->u.drain.reason = "";
+    }
+    if (method == RPC_RESERVE || method == RPC_UNRESERVE) {
+        static const char *node = "n0";
+
+        r->u.window.name = "power";
+        r->u.window.tenant = r->u.window.domain = r->u.window.reason = "";
+        r->u.window.nodes = &node;
+        r->u.window.n_nodes = 1;
+        r->u.window.to = INT64_C(1) << 60;
     }
     if (method == RPC_TENANT_STOP || method == RPC_TENANT_RESUME) {
         r->u.drain.node = arena_strdup(&r->arena, j->tenant);

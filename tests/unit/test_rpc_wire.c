@@ -310,6 +310,9 @@ static const struct {
     {"v1-tenant-stop.bin", RPC_TENANT_STOP},
     {"v1-tenant-resume.bin", RPC_TENANT_RESUME},
     {"v1-estimate.bin", RPC_ESTIMATE},
+    {"v1-reserve.bin", RPC_RESERVE},
+    {"v1-unreserve.bin", RPC_UNRESERVE},
+    {"v1-reservations.bin", RPC_RESERVATIONS},
     {"v1-defrag.bin", RPC_DEFRAG},
 };
 

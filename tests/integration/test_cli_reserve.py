@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_cli_reserve.py - reservations of nodes from the command line, with the real daemon."""
+import json
+import unittest
+
+import cli_site
+
+
+class Reserve(cli_site.CliSite):
+    def submit(self, name, pods, more=""):
+        job = cli_site.JOB % {"name": name, "pods": pods, "annotations": ""}
+        return self.good("submit", "-f", "-", "-o", "name", stdin=job + more).split("/")[1].strip()
+
+    def state(self, job):
+        return json.loads(self.good("describe", job, "-o", "json"))["status"]["state"]
+
+    def reservations(self):
+        return json.loads(self.good("reserve", "list", "-o", "json"))["items"]
+
+    def tearDown(self):
+        for r in self.reservations():
+            self.good("reserve", "cancel", r["name"])
+        self.run_cli("cancel", "--all", "--tenant", "vision", "-y")
+        cli_site.wait_for(lambda: json.loads(
+            self.good("list", "-A", "--state", "active", "-o", "json"))["items"] == [], "the ends")
+
+    def test_maintenance_keeps_long_jobs_away_survives_a_kill_and_ends(self):
+        nodes = [n["name"] for n in json.loads(self.good("nodes", "-o", "json"))["items"]]
+        self.good("reserve", "--nodes", ",".join(nodes), "--from", "+1h", "--to", "+4h",
+                  "--name", "power", "--reason", "new cables")
+        long = self.submit("long", 2, "  maxRuntime: 2h\n")
+        short = self.submit("short", 2, "  maxRuntime: 30m\n")
+        cli_site.wait_for(lambda: self.state(short) == "Running", "the short one")
+        why = self.good("why", long)
+        self.assertRegex(why, r"Maintenance.*\n(?s:.*)reserved for maintenance \(power\) from 20")
+        self.assertIn("maxRuntime of at most", why)
+        self.daemon.kill()
+        self.daemon.wait(10)
+        self.start_daemon()
+        power = self.reservations()
+        self.assertEqual([(r["name"], len(r["nodes"]), "new cables" in r["text"]) for r in power],
+                         [("power", 8, True)])
+        self.assertEqual(self.state(long), "Pending")
+        self.assertRegex(self.good("reserve", "list"), r"power +maintenance +20")
+        self.good("reserve", "cancel", "power")
+        cli_site.wait_for(lambda: self.state(long) == "Running", "the long one")
+        self.refused(3, "no reservation power", "reserve", "cancel", "power")
+
+    def test_a_tenants_window_is_for_its_jobs_alone_and_names_who_runs_there(self):
+        running = self.submit("running", 1)
+        cli_site.wait_for(lambda: self.state(running) == "Running", "the running one")
+        rc, out, err = self.run_cli("reserve", "--domain", "block-0", "--to", "+1h", "--tenant", "infra",
+                                    "--dry-run")
+        self.assertEqual((rc, self.reservations()), (0, []), err)
+        self.assertIn("could be made for infra", out)
+        self.assertIn(running, err)
+        rc, out, err = self.run_cli("reserve", "--domain", "block-0", "--to", "+1h", "--tenant", "infra")
+        self.assertEqual(rc, 0, err)
+        self.assertEqual(self.reservations()[0]["overlappingJobs"], [running])
+        waits = self.submit("waits", 1)
+        own = self.submit("own", 2)
+        infra = (cli_site.JOB % {"name": "theirs", "pods": 2, "annotations": ""}).replace(
+            "tenant: vision", "tenant: infra")
+        theirs = self.good("submit", "-f", "-", "-o", "name", stdin=infra).split("/")[1].strip()
+        cli_site.wait_for(lambda: self.state(theirs) == "Running", "the tenant's own")
+        self.assertEqual((self.state(waits), self.state(own)), ("Pending", "Pending"))
+        self.assertIn("ReservedForTenant", self.good("why", waits))
+        self.good("cancel", "-y", theirs)
+
+    def test_what_is_wrong_is_said(self):
+        self.refused(2, "--to is missing", "reserve", "--nodes", "x")
+        self.refused(2, "give --nodes, or else", "reserve", "--to", "+1h")
+        self.refused(2, "--from soon", "reserve", "--nodes", "x", "--from", "soon", "--to", "+1h")
+        self.refused(3, "no node x", "reserve", "--nodes", "x", "--to", "+1h")
+        self.refused(3, "no node is meant", "reserve", "--domain", "nowhere", "--to", "+1h")
+        self.refused(3, "no node is meant", "reserve", "-l", "no=such", "--to", "+1h")
+        self.refused(3, "no tenant nobody", "reserve", "--domain", "block-0", "--to", "+1h",
+                     "--tenant", "nobody")
+
+
+if __name__ == "__main__":
+    unittest.main()
