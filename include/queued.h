@@ -142,8 +142,8 @@ struct queued_job {
     const struct queued_number *numbers; /* of the reason */
     uint32_t position;                   /* in its tenant, 1..; 0: not waiting */
     const char *priority_class;
-    uint64_t gpus; /* wanted, in all */
-    uint32_t pods; /* wanted */
+    uint64_t gpus;                      /* wanted, in all */
+    uint32_t pods, most_pods, now_pods; /* wanted; an elastic one: at most, and now */
     uint64_t held_gpus;
     uint32_t held_nodes;
     uint64_t charged_gpus;

@@ -57,8 +57,8 @@ struct queued_match {
 
 struct queued_role {
     const char *name;
-    uint32_t replicas;
-    uint32_t gpus; /* per pod */
+    uint32_t replicas, min_replicas; /* the latter of an elastic role */
+    uint32_t gpus;                   /* per pod */
     size_t n_gpu_models;
     const char *const *gpu_models; /* in order of preference */
     int64_t cpu_milli;             /* thousandths of a core, per pod */
@@ -130,8 +130,10 @@ struct queued_spec {
     const char *preemption_policy; /* Never or LowerPriority; NULL: by the class */
     uint32_t max_lost_gpu_hours;   /* 0: no bound */
     const char *on_preemption;     /* requeue or end; NULL: requeue */
-    bool is_movable;               /* defragmentation may move it */
-    uint32_t slice_size;           /* topology.slice; 0: none */
+    uint32_t elastic_step;         /* pods; 0: the default */
+    int64_t grow_cooldown_us;
+    bool is_movable;     /* defragmentation may move it */
+    uint32_t slice_size; /* topology.slice; 0: none */
     const char *slice_level;
     bool is_held; /* begins Held, until released */
     size_t n_depends_on;

@@ -11,6 +11,8 @@
 
 static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)
 {
+    if (m->phase == MEMBER_ABSENT)
+        return false;
     if (!is_stop)
         return true;
     if (m->phase == MEMBER_GONE)

@@ -45,6 +45,9 @@ static void print_summary(const struct queued_job *job)
     line_time("ended", job->ended_us);
     (void)printf("  %-9s  %llu in %u pods%s%s\n", "gpus", (unsigned long long)job->gpus, job->pods,
                  job->gpu_model ? ", " : "", job->gpu_model ? job->gpu_model : "");
+    if (job->most_pods)
+        (void)printf("  %-9s  %u pods now, %u to %u\n", "elastic", job->now_pods, job->pods,
+                     job->most_pods);
     if (job->restarts)
         (void)printf("  %-9s  %u\n", "restarts", job->restarts);
     if (job->has_exit_code)

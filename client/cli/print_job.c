@@ -229,7 +229,10 @@ void job_table_add(struct table *t, const struct queued_job *job, bool is_wide, 
         add_held(t, job, job->held_gpus, job->gpus);
     else
         table_add(t, "0");
-    add_held(t, job, job->held_nodes, job->pods);
+    if (job->most_pods && !queued_state_is_final(job->state))
+        table_addf(t, "%u/%u..%u", job->now_pods, job->pods, job->most_pods);
+    else
+        add_held(t, job, job->held_nodes, job->pods);
     if (job->position)
         table_addf(t, "%u", job->position);
     else

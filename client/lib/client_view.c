@@ -88,6 +88,8 @@ struct queued_job view_job(struct arena *a, const Queued__V1__Job *m)
         .priority_class = m->priority_class,
         .gpus = m->gpus,
         .pods = m->pods,
+        .most_pods = m->most_pods,
+        .now_pods = m->now_pods,
         .held_gpus = m->held_gpus,
         .held_nodes = m->held_nodes,
         .charged_gpus = m->charged_gpus,

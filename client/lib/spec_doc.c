@@ -186,6 +186,8 @@ static struct document *role(struct arena *a, const Queued__V1__Role *r)
     document_put_text(a, d, "name", r->name);
     if (r->has_replicas)
         document_put_int(a, d, "replicas", r->replicas);
+    if (r->min_replicas)
+        document_put_int(a, d, "minReplicas", r->min_replicas);
     document_put_text(a, d, "image", r->image);
     put_texts(a, d, "command", r->command, r->n_command);
     put_texts(a, d, "args", r->args, r->n_args);
@@ -251,7 +253,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
 {
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
     struct document *checkpoint = document_map(a), *roles;
-    struct document *preemption = document_map(a);
+    struct document *preemption = document_map(a), *elastic = document_map(a);
 
     document_put_text(a, d, "tenant", m->tenant);
     document_put_text(a, d, "namespace", m->namespace_);
@@ -266,6 +268,10 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
         document_put_bool(a, preemption, "movable", true);
     put_nonempty(a, d, "preemption", preemption);
     document_put_text(a, d, "onPreemption", m->on_preemption);
+    if (m->elastic_step)
+        document_put_int(a, elastic, "step", m->elastic_step);
+    put_duration(a, elastic, "growCooldown", m->has_grow_cooldown_us, m->grow_cooldown_us);
+    put_nonempty(a, d, "elastic", elastic);
     if (m->hold)
         document_put_bool(a, d, "hold", true);
     put_depends(a, d, m);

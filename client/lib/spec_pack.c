@@ -155,6 +155,8 @@ static Queued__V1__Role *pack_role(const struct queued_role *r, struct arena *ar
     m->name = text(r->name);
     m->has_replicas = r->replicas > 0;
     m->replicas = r->replicas;
+    m->has_min_replicas = r->min_replicas > 0;
+    m->min_replicas = r->min_replicas;
     pack_resources(m, r, arena);
     m->image = text(r->image);
     m->n_command = r->n_command;
@@ -193,6 +195,10 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->slice_level = text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;
+    m->has_elastic_step = s->elastic_step > 0;
+    m->elastic_step = s->elastic_step;
+    m->has_grow_cooldown_us = s->grow_cooldown_us > 0;
+    m->grow_cooldown_us = (uint64_t)s->grow_cooldown_us;
 }
 
 static void pack_failure(Queued__V1__JobSpec *m, const struct queued_spec *s, struct arena *arena)

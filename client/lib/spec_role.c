@@ -22,6 +22,17 @@ int read_replicas(const struct yaml_at *at, void *draft, struct err *err)
     return 0;
 }
 
+static int read_min_replicas(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    uint64_t v;
+
+    if (yaml_u64(at, 1, JOB_PODS_MAX, &v, err))
+        return -1;
+    d->role.min_replicas = (uint32_t)v;
+    return 0;
+}
+
 int read_gpus(const struct yaml_at *at, void *draft, struct err *err)
 {
     struct role_draft *d = draft;
@@ -261,7 +272,7 @@ static const struct yaml_field role_fields[] = {
     {"resources", read_resources, 0, false, NULL},
     {"volumes", read_volumes, 0, false, NULL},
     {"placement", read_placement, 0, false, NULL},
-    {"minReplicas", NULL, 0, false, SPEC_LATER},
+    {"minReplicas", read_min_replicas, 0, false, NULL},
     {"spares", NULL, 0, false, SPEC_LATER},
     {"leader", NULL, 0, false, SPEC_LATER},
     {"startAfter", NULL, 0, false, SPEC_LATER},

@@ -121,6 +121,40 @@ static int read_on_preemption(const struct yaml_at *at, void *out, struct err *e
     return read_word(at, "requeue", "end", out, err);
 }
 
+static int read_step(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    uint64_t v;
+
+    if (yaml_u64(at, 1, JOB_PODS_MAX, &v, err))
+        return -1;
+    d->spec.elastic_step = (uint32_t)v;
+    return 0;
+}
+
+/* The one order that there is, so saying it is allowed. */
+static int read_shrink_first(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    (void)out;
+    if (yaml_string(at, &s, err))
+        return -1;
+    return strcmp(s, "highestIndex") == 0 ? 0
+                                          : yaml_fail(at, err, "\"%.40s\" must be highestIndex", s);
+}
+
+static const struct yaml_field elastic_fields[] = {
+    {"step", read_step, 0, false, NULL},
+    {"growCooldown", NULL, 0, false, SPEC_LATER},
+    {"shrinkFirst", read_shrink_first, 0, false, NULL},
+};
+
+static int read_elastic(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, elastic_fields, ARRAY_LEN(elastic_fields), out, err);
+}
+
 static int read_lost(const struct yaml_at *at, void *out, struct err *err)
 {
     struct spec_draft *d = out;
@@ -262,7 +296,7 @@ static const struct yaml_field spec_fields[] = {
     {"rendezvous", NULL, 0, false, SPEC_LATER},
     {"completion", NULL, 0, false, SPEC_LATER},
     {"onPreemption", read_on_preemption, SPEC(on_preemption), false, NULL},
-    {"elastic", NULL, 0, false, SPEC_LATER},
+    {"elastic", read_elastic, 0, false, NULL},
     {"array", NULL, 0, false, SPEC_LATER},
     {"cleanup", NULL, 0, false, SPEC_LATER},
     {"logs", NULL, 0, false, SPEC_LATER},

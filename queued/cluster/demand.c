@@ -107,7 +107,8 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
     size_t len = strlen(r->name);
 
     memcpy(d->name, r->name, len < sizeof(d->name) ? len : sizeof(d->name) - 1);
-    d->replicas = r->replicas;
+    d->replicas = spec_role_min(r);
+    d->most = r->replicas;
     d->has_cpu = r->cpu_milli >= 0;
     d->has_memory = r->memory_bytes >= 0;
     d->each.amount[RES_GPUS] = r->gpus;
@@ -161,7 +162,7 @@ static void fill_topology(const struct cluster *c, struct demand *d, const struc
         uint32_t lowest = st->hierarchies[d->hierarchy].n_levels;
 
         /* one pod: its host; several: the lowest level above host */
-        d->preferred = d->pods == 1 || lowest == 0 ? lowest : lowest - 1;
+        d->preferred = d->most == 1 || lowest == 0 ? lowest : lowest - 1;
         if (d->required != IX_NONE && d->preferred < d->required)
             d->preferred = d->required;
     }
@@ -182,6 +183,8 @@ static void describe_role(struct str *b, const struct spec_role *r)
     str_add(b, r->name);
     str_add(b, ",");
     add_amount(b, r->replicas);
+    if (spec_role_min(r) != r->replicas)
+        str_addf(b, "\x1ei%u", r->min_replicas);
     add_amount(b, r->gpus);
     add_amount(b, r->cpu_milli);
     add_amount(b, r->memory_bytes);
@@ -216,6 +219,8 @@ static void describe_demand(struct str *b, const struct spec *spec, uint64_t clo
                  spec->max_lost_gpu_hours);
     str_add(b, "\x1er");
     str_add(b, spec->topology_required ? spec->topology_required : "");
+    if (spec->elastic_step)
+        str_addf(b, "\x1es%u", spec->elastic_step);
     if (spec->slice_size)
         str_addf(b, "\x1el%u,%s", spec->slice_size, spec->slice_level);
     str_add(b, "\x1ep");
@@ -253,18 +258,21 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->key = str_take(&key);
     d->n_jobs = 1;
     d->n_roles = spec->n_roles;
-    d->pods = spec_pods(spec);
-    d->gpus = spec_gpus(spec);
+    d->most = spec_pods(spec);
+    d->step = spec->elastic_step ? spec->elastic_step : 1;
     d->is_preemptible = spec->preemptible != SPEC_NO;
     if (spec->preemption_policy)
         d->preempts =
             strcmp(spec->preemption_policy, "Never") == 0 ? PREEMPTS_NOBODY : PREEMPTS_LOWER;
     d->max_lost = spec->max_lost_gpu_hours * UINT64_C(3600) * USEC_PER_SEC;
     d->max_lost = d->max_lost ? d->max_lost : UINT64_MAX;
-    for (uint32_t i = 0; i < spec->n_roles; i++)
-        fill_role(c, &d->roles[i], &spec->roles[i], closed);
     for (uint32_t i = 0; i < spec->n_roles; i++) {
-        d->same_driver |= d->roles[i].same_driver && d->pods > 1;
+        fill_role(c, &d->roles[i], &spec->roles[i], closed);
+        d->pods += d->roles[i].replicas;
+        d->gpus += (uint64_t)d->roles[i].replicas * spec->roles[i].gpus;
+    }
+    for (uint32_t i = 0; i < spec->n_roles; i++) {
+        d->same_driver |= d->roles[i].same_driver && d->most > 1;
         d->has_soft_spread |= d->roles[i].spread.is_soft;
     }
     fill_topology(c, d, spec);

@@ -22,7 +22,8 @@
 
 struct demand_role {
     char name[ROLE_NAME_MAX + 1];
-    uint32_t replicas;
+    uint32_t replicas;     /* pods that it needs */
+    uint32_t most;         /* pods that it may have; more than replicas: elastic */
     struct resources each; /* of one pod; CPU and memory 0 when left out */
     bool has_cpu, has_memory;
     uint32_t n_models; /* 0: any */
@@ -42,8 +43,10 @@ enum preempts { PREEMPTS_BY_CLASS, PREEMPTS_NOBODY, PREEMPTS_LOWER };
 struct demand {
     uint32_t n_roles;
     struct demand_role roles[JOB_ROLES_MAX];
-    uint32_t pods; /* in all */
-    uint64_t gpus; /* in all */
+    uint32_t pods; /* that it needs, in all */
+    uint64_t gpus; /* of them */
+    uint32_t most; /* pods that it may have; more than pods: elastic */
+    uint32_t step; /* by which an elastic role changes */
     bool is_preemptible;
     bool has_soft_spread;
     bool same_driver; /* several pods are of roles that need it */

@@ -147,7 +147,8 @@ static void leave(struct state *s, struct job *j)
 void claim_drop(struct state *s, struct job *j)
 {
     for (uint32_t i = 0; i < j->n_members; i++)
-        job_release(s, j, &j->members[i], MEMBER_GONE);
+        if (j->members[i].phase != MEMBER_ABSENT)
+            job_release(s, j, &j->members[i], MEMBER_GONE);
     leave(s, j);
     job_drop_members(s, j);
     j->attempt--; /* it never had a pod */
@@ -261,6 +262,8 @@ static enum verdict look(const struct state *s, const struct job *j)
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
 
+        if (j->members[i].phase == MEMBER_ABSENT)
+            continue;
         if (!n || !n->is_usable || window_has(closed, n->ix))
             return LOST;
         fits = fits && resources_fit(&n->used, &n->total);

@@ -11,6 +11,7 @@
 
 #include "core/backfill.h"
 #include "core/claim.h"
+#include "core/elastic.h"
 #include "core/order.h"
 #include "core/place.h"
 #include "core/preempt.h"
@@ -102,12 +103,21 @@ uint64_t cycle_unlent(const struct state *s, const struct cluster *on, const str
     return tenant_unlent(&s->tenants, j->tenant_ix, model, &apart);
 }
 
-bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
-                         const uint8_t *models)
+/* GPUs of so many pods of each role. */
+static void gpus_of(const struct demand *d, const uint8_t *models, const uint32_t *counts,
+                    uint64_t ret[MODELS_MAX])
 {
-    uint64_t gpus[MODELS_MAX], unlent, is_free;
+    memset(ret, 0, MODELS_MAX * sizeof(ret[0]));
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        if (models[r] != MODELS_MAX)
+            ret[models[r]] += (uint64_t)counts[r] * (uint64_t)d->roles[r].each.amount[RES_GPUS];
+}
 
-    job_gpus(j, models, gpus);
+static bool leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
+                          const uint64_t *gpus)
+{
+    uint64_t unlent, is_free;
+
     for (uint32_t m = 0; m < s->settings->n_models && s->tenants.has_unlent; m++) {
         if (!gpus[m] || tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))
             continue;
@@ -118,13 +128,19 @@ bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const 
     return true;
 }
 
-bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models)
+bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
+                         const uint8_t *models)
 {
     uint64_t gpus[MODELS_MAX];
 
+    job_gpus(j, models, gpus);
+    return leaves_unlent(s, on, j, gpus);
+}
+
+static bool admits(const struct state *s, const struct job *j, const uint64_t *gpus)
+{
     if (tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE)
         return false;
-    job_gpus(j, models, gpus);
     for (uint32_t m = 0; m < s->settings->n_models; m++)
         if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||
                         !tenant_admits_user(&s->tenants, job_account(j), m, gpus[m], NULL) ||
@@ -132,6 +148,14 @@ bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *mod
                          !tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))))
             return false;
     return true;
+}
+
+bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models)
+{
+    uint64_t gpus[MODELS_MAX];
+
+    job_gpus(j, models, gpus);
+    return admits(s, j, gpus);
 }
 
 /* CPU and memory that the demand leaves out, once per shape of the cluster. */
@@ -203,6 +227,41 @@ static bool place_in(const struct cluster_room *room, const struct job *j, struc
     return place_somewhere(room->on, j, wish, ret);
 }
 
+/* The surplus beyond what each role needs, role after role: as many steps as fit, which is looked
+ * for by halves. */
+static void widen(struct state *s, struct job *j, struct place_wish *wish, struct place_result *r,
+                  bool has_surplus)
+{
+    uint32_t counts[JOB_ROLES_MAX];
+    struct place_result wider;
+
+    if (j->demand->most == j->demand->pods)
+        return;
+    elastic_least(j->demand, counts);
+    wish->counts = counts;
+    for (uint32_t i = 0; has_surplus && i < j->demand->n_roles; i++) {
+        uint32_t fits = 0, try = elastic_steps(j->demand, i), above = try + 1;
+
+        while (fits + 1 < above) {
+            uint64_t gpus[MODELS_MAX];
+
+            counts[i] = elastic_count(j->demand, i, try);
+            gpus_of(j->demand, wish->models, counts, gpus);
+            if (admits(s, j, gpus) && leaves_unlent(s, &s->cluster, j, gpus) &&
+                place_beside(s, j, wish, &wider)) {
+                free(r->members);
+                *r = wider;
+                fits = try;
+            } else {
+                above = try;
+            }
+            try = fits + (above - fits) / 2;
+        }
+        counts[i] = elastic_count(j->demand, i, fits);
+    }
+    elastic_lay_out(j->demand, counts, r);
+}
+
 bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, struct event *ev)
 {
     struct choices c;
@@ -232,9 +291,10 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
         }
         if (room ? !place_in(room, j, &wish, &r) : !place_beside(s, j, &wish, &r))
             continue;
+        widen(s, j, &wish, &r, !room);
         *ev = (struct event){.kind = EV_GANG_PLACED, .at = s->now};
         ev->u.placed.job = j->id;
-        ev->u.placed.n = j->demand->pods;
+        ev->u.placed.n = j->demand->most;
         ev->u.placed.members = r.members;
         memcpy(ev->u.placed.models, models, sizeof(models));
         memcpy(ev->u.placed.fixed_cpu_milli, r.fixed_cpu_milli, sizeof(r.fixed_cpu_milli));

@@ -175,7 +175,7 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
     struct job *j = pod->job.v ? state_job(s, pod->job) : NULL;
     struct member *m = member_of(s, j, pod, fx);
 
-    if (m && m->phase != MEMBER_GONE) {
+    if (m && m->phase != MEMBER_GONE && m->phase != MEMBER_ABSENT) {
         if (job_state_is_active(j->state)) {
             member_seen(s, j, m, pod, fx);
             return;

@@ -19,7 +19,7 @@ void future_ends(const struct state *s, usec_t (*end)(const struct job *j), endi
     for (size_t i = 0; i < s->active.n; i++) {
         const struct job *j = s->active.v[i];
 
-        if (j->n_done + j->n_gone < j->n_members)
+        if (j->n_done + j->n_gone < job_size(j))
             *vec_push(ret) = (struct ending){end(j), j};
     }
     if (ret->n)
@@ -49,8 +49,9 @@ void future_put(struct cluster *fork, const struct demand *d, const struct ev_pl
         struct resources asks;
 
         role_asks(&d->roles[r], at->fixed_cpu_milli[r], at->fixed_memory_bytes[r], &asks);
-        for (uint32_t i = 0; i < d->roles[r].replicas; i++)
-            what(fork, at->members[m++].node_ix, &asks);
+        for (uint32_t i = 0; i < d->roles[r].most; i++, m++)
+            if (at->members[m].node_ix != IX_NONE)
+                what(fork, at->members[m].node_ix, &asks);
     }
 }
 

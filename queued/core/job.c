@@ -85,12 +85,17 @@ void job_destroy(struct job *j)
     free(j);
 }
 
+uint32_t job_size(const struct job *j)
+{
+    return j->n_members - j->n_absent;
+}
+
 void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX])
 {
     memset(ret, 0, MODELS_MAX * sizeof(ret[0]));
     for (uint32_t r = 0; r < j->demand->n_roles; r++)
         if (models[r] != MODELS_MAX)
-            ret[models[r]] += (uint64_t)j->demand->roles[r].replicas *
+            ret[models[r]] += (uint64_t)(j->n_members ? j->size[r] : j->demand->roles[r].replicas) *
                               (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
 }
 
@@ -131,12 +136,17 @@ static void count_phase(struct job *j, enum member_phase phase, int delta)
     case MEMBER_GONE:
         j->n_gone += d;
         return;
+    case MEMBER_ABSENT:
+        j->n_absent += d;
+        return;
     }
 }
 
 void job_set_phase(struct job *j, struct member *m, enum member_phase phase)
 {
     count_phase(j, (enum member_phase)m->phase, -1);
+    j->size[m->role] += m->phase == MEMBER_ABSENT;
+    j->size[m->role] -= phase == MEMBER_ABSENT;
     m->phase = (uint8_t)phase;
     count_phase(j, phase, 1);
 }
@@ -145,10 +155,10 @@ struct member *job_member(const struct job *j, uint32_t role, uint32_t index)
 {
     uint32_t first = 0;
 
-    if (!j->members || role >= j->demand->n_roles || index >= j->demand->roles[role].replicas)
+    if (!j->members || role >= j->demand->n_roles || index >= j->demand->roles[role].most)
         return NULL;
     for (uint32_t r = 0; r < role; r++)
-        first += j->demand->roles[r].replicas;
+        first += j->demand->roles[r].most;
     assert(first + index < j->n_members);
     return &j->members[first + index];
 }

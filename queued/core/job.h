@@ -29,9 +29,10 @@ enum member_phase {
     MEMBER_SUCCEEDED, /* terminal: holds nothing */
     MEMBER_FAILED,    /* terminal: holds nothing */
     MEMBER_GONE,      /* no such pod any more */
+    MEMBER_ABSENT,    /* an elastic gang is without it: no host, no charge */
 };
 
-/* One pod of the current attempt. Order: role by role, index by index. */
+/* One pod of the current attempt. Order: role by role, index by index, as many as it may have. */
 struct member {
     uint32_t node_ix;
     uint32_t rank;  /* 0..pods-1, neighbours sit on neighbouring hosts */
@@ -120,13 +121,15 @@ struct job {
     bool is_leaving;              /* victim of a claim, still charged. In memory only */
 
     /* the current attempt; NULL without one */
-    uint32_t n_members;
+    uint32_t n_members; /* demand->most, or 0 */
     struct member *members;
+    uint32_t size[JOB_ROLES_MAX];           /* pods of each role that are not absent */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX]; /* what a role that left it out was given; -1 */
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
     uint32_t charged_gpus;         /* what the tenant is charged now */
     uint8_t models[JOB_ROLES_MAX]; /* per role: model it was placed on; MODELS_MAX: no GPUs */
-    uint32_t n_bound, n_running, n_done, n_gone; /* counts over members, kept by job_set_phase() */
+    uint32_t n_bound, n_running, n_done, n_gone,
+        n_absent;    /* counts over members, kept by job_set_phase() */
     bool is_resumed; /* after a start: its pods were compared with the list */
 
     /* the queue */
@@ -150,7 +153,9 @@ struct account_key job_account(const struct job *j);
 void job_set_texts(struct job *j, const struct job_texts *texts);
 /* Free a job that no table knows any more. NULL is none. */
 void job_destroy(struct job *j);
-/* GPUs that it is charged on these models (per role). */
+/* Members that are not absent. */
+uint32_t job_size(const struct job *j);
+/* GPUs that it is charged on these models (per role), or needs at least. */
 void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX]);
 void job_free_claim(struct job *j);
 /* Say why it is where it is; a text that is too long is cut. text: "" none. */

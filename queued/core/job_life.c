@@ -113,16 +113,18 @@ static void refund(struct state *s, struct job *j)
 void job_name_nodes(struct state *s, const struct job *j)
 {
     for (uint32_t i = 0; i < j->n_members; i++)
-        cluster_name(&s->cluster, j->members[i].node_ix);
+        if (j->members[i].phase != MEMBER_ABSENT)
+            cluster_name(&s->cluster, j->members[i].node_ix);
 }
 
 void job_drop_members(struct state *s, struct job *j)
 {
     for (uint32_t i = 0; i < j->n_members; i++)
-        cluster_unname(&s->cluster, j->members[i].node_ix);
+        if (j->members[i].phase != MEMBER_ABSENT)
+            cluster_unname(&s->cluster, j->members[i].node_ix);
     free(j->members);
     j->members = NULL;
-    j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = 0;
+    j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = j->n_absent = 0;
 }
 
 void job_hold(struct state *s, struct job *j)
@@ -178,7 +180,8 @@ static uint32_t distinct_nodes(const struct job *j)
 
     /* members of one host follow each other in a role; a second role may come back to it */
     for (uint32_t i = 0; i < j->n_members; i++)
-        n += i == 0 || j->members[i].node_ix != j->members[i - 1].node_ix;
+        n += j->members[i].phase != MEMBER_ABSENT &&
+             (i == 0 || j->members[i].node_ix != j->members[i - 1].node_ix);
     return n;
 }
 
@@ -193,7 +196,7 @@ static void save_attempt(struct state *s, const struct job *j, enum job_state to
     (void)str_copy(row->name, sizeof(row->name), j->name);
     (void)str_copy(row->tenant, sizeof(row->tenant), j->tenant);
     (void)str_copy(row->user, sizeof(row->user), j->user);
-    row->pods = j->n_members;
+    row->pods = job_size(j);
     row->nodes = distinct_nodes(j);
     row->gpus = j->charged_gpus;
     for (uint32_t r = j->demand->n_roles; r-- > 0;)
@@ -323,7 +326,7 @@ void job_take(struct state *s, struct job *j, struct ev_placed *placed)
 {
     uint32_t at = 0;
 
-    assert(j->state == JOB_PENDING && placed->n == j->demand->pods);
+    assert(j->state == JOB_PENDING && placed->n == j->demand->most);
     j->attempt++;
     j->not_before = 0;
     j->n_replaced = 0;
@@ -335,7 +338,8 @@ void job_take(struct state *s, struct job *j, struct ev_placed *placed)
     memcpy(j->fixed_cpu_milli, placed->fixed_cpu_milli, sizeof(j->fixed_cpu_milli));
     memcpy(j->fixed_memory_bytes, placed->fixed_memory_bytes, sizeof(j->fixed_memory_bytes));
     for (uint32_t r = 0; r < j->demand->n_roles; r++) {
-        for (uint32_t i = 0; i < j->demand->roles[r].replicas; i++, at++) {
+        j->size[r] = j->demand->roles[r].most;
+        for (uint32_t i = 0; i < j->demand->roles[r].most; i++, at++) {
             j->members[at] = (struct member){
                 .node_ix = placed->members[at].node_ix,
                 .rank = placed->members[at].rank,
@@ -343,6 +347,8 @@ void job_take(struct state *s, struct job *j, struct ev_placed *placed)
                 .index = (uint16_t)i,
                 .exit_code = -1,
             };
+            if (placed->members[at].node_ix == IX_NONE)
+                job_set_phase(j, &j->members[at], MEMBER_ABSENT);
         }
     }
     free(placed->members);
@@ -374,7 +380,7 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx)
 
     if (j->state != JOB_STOPPING && !job_wants_all_gone(j))
         return;
-    if (over < j->n_members || (!job_wants_all_gone(j) && j->has_service))
+    if (over < job_size(j) || (!job_wants_all_gone(j) && j->has_service))
         return;
     if (j->state == JOB_PREEMPTING && j->ends_preempted) {
         struct job_reason why = j->reason;
@@ -390,7 +396,8 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx)
 void job_leave(struct state *s, struct job *j, struct effects *fx)
 {
     for (uint32_t i = 0; i < j->n_members; i++)
-        job_release(s, j, &j->members[i], MEMBER_GONE);
+        if (j->members[i].phase != MEMBER_ABSENT)
+            job_release(s, j, &j->members[i], MEMBER_GONE);
     j->has_service = false;
     if (j->state <= JOB_RUNNING) {
         j->state = JOB_STOPPING;
@@ -442,7 +449,7 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
     case JOB_BINDING:
     case JOB_STARTING:
         (void)snprintf(text, sizeof(text), "%u of %u pods Running after gang.startTimeout %s",
-                       j->n_running + j->n_done, j->n_members,
+                       j->n_running + j->n_done, job_size(j),
                        format_duration(d, j->start_timeout_us));
         job_undo(
             s, j,

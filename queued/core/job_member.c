@@ -16,19 +16,19 @@
 
 static void check_progress(struct state *s, struct job *j, struct effects *fx)
 {
-    if (j->state == JOB_BINDING && j->n_bound == j->n_members)
+    if (j->state == JOB_BINDING && j->n_bound == job_size(j))
         (void)job_move(
             s, j,
             &(struct job_step){.event = JOB_EV_ALL_BOUND, .code = "WaitingForStart", .text = ""},
             fx);
-    if (j->state == JOB_STARTING && j->n_running + j->n_done == j->n_members) {
+    if (j->state == JOB_STARTING && j->n_running + j->n_done == job_size(j)) {
         j->running_at = s->now;
         j->refusals = 0;
         preempt_matures(s, j);
         (void)job_move(s, j,
                        &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "", .text = ""}, fx);
     }
-    if (j->state == JOB_RUNNING && j->n_done == j->n_members) {
+    if (j->state == JOB_RUNNING && j->n_done == job_size(j)) {
         j->exit_code = 0;
         (void)job_move(s, j,
                        &(struct job_step){.event = JOB_EV_ALL_DONE,
@@ -153,7 +153,7 @@ void job_member_gone(struct state *s, struct job *j, struct member *m, const cha
     char text[REASON_TEXT_MAX + 1];
     char name[POD_NAME_TEXT];
 
-    if (m->phase == MEMBER_GONE)
+    if (m->phase == MEMBER_GONE || m->phase == MEMBER_ABSENT)
         return;
     if (!job_member_holds(m) && !job_wants_all_gone(j))
         return; /* a finished member stays finished when its pod is cleaned up */

@@ -143,15 +143,19 @@ uint32_t score_most(const struct settings *s)
 
 void score_job(const struct state *s, const struct job *j, struct score *ret)
 {
-    struct place_wish wish = {.demand = j->demand, .models = j->models};
+    struct place_wish wish = {.demand = j->demand,
+                              .models = j->models,
+                              .counts = j->demand->most > j->demand->pods ? j->size : NULL};
+    uint32_t n_hosts = 0;
     int resource = j->demand->gpus ? RES_GPUS : RES_CPU;
     uint32_t *hosts = xcalloc(j->n_members, sizeof(*hosts));
     struct share_in_use share = {0};
 
     *ret = (struct score){0};
     for (uint32_t i = 0; i < j->n_members; i++)
-        hosts[i] = j->members[i].node_ix;
-    score_cost(&s->cluster, j->demand, hosts, j->n_members, ret);
+        if (j->members[i].phase != MEMBER_ABSENT)
+            hosts[n_hosts++] = j->members[i].node_ix;
+    score_cost(&s->cluster, j->demand, hosts, n_hosts, ret);
     for (uint32_t i = 0; i < ret->hosts; i++) {
         const struct node *n = s->cluster.nodes.v[hosts[i]];
 

@@ -282,7 +282,8 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
         return err_set(err, ERR_INVALID, "job %s is %s without members", job_id_format(id, job->id),
                        job_state_name(job->state));
     for (uint32_t i = 0; i < job->n_members; i++)
-        if (!cluster_node(&s->cluster, job->members[i].node_ix))
+        if (job->members[i].phase != MEMBER_ABSENT &&
+            !cluster_node(&s->cluster, job->members[i].node_ix))
             return err_set(err, ERR_INVALID, "job %s has a member without a node",
                            job_id_format(id, job->id));
     job->demand = demand_of(&s->cluster, &s->demands, spec);

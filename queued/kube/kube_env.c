@@ -75,6 +75,7 @@ static uint32_t gpus_of(const struct gang *g, const struct gang_pod *p)
 struct kube_env {
     const struct gang *gang;
     uint32_t nodes;                /* pods with GPUs */
+    uint32_t least, most;          /* of them, that the gang may have */
     uint64_t gpus;                 /* in all */
     const struct gang_pod *master; /* lowest rank with GPUs */
     const struct gang_pod *first;  /* lowest rank of all; NULL: no pod */
@@ -123,6 +124,10 @@ struct kube_env *kube_env_create(const struct gang *g)
         if (!e->master)
             e->master = by_rank[i];
     }
+    for (uint32_t i = 0; i < g->spec->n_roles; i++) {
+        e->least += g->spec->roles[i].gpus ? spec_role_min(&g->spec->roles[i]) : 0;
+        e->most += g->spec->roles[i].gpus ? g->spec->roles[i].replicas : 0;
+    }
     e->hosts = list_hosts(g, by_rank);
     free(by_rank);
     return e;
@@ -142,6 +147,26 @@ const struct gang *kube_env_gang(const struct kube_env *e)
     return e->gang;
 }
 
+/* The number of nodes; of an elastic gang how few and how many, and where torchrun meets. */
+static void add_size(struct env_list *l, const struct kube_env *e)
+{
+    const struct gang *g = e->gang;
+    char text[HOST_TEXT + 16], host[HOST_TEXT], id[JOB_ID_TEXT + 1];
+
+    if (e->least == e->most) {
+        add_number(l, "PET_NNODES", e->nodes);
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "%u:%u", e->least, e->most);
+    add_text(l, "PET_NNODES", text);
+    add_text(l, "PET_RDZV_BACKEND", "c10d");
+    (void)snprintf(text, sizeof(text), "%s:%d", host_of(host, g, e->master), TORCH_PORT);
+    add_text(l, "PET_RDZV_ENDPOINT", text);
+    (void)snprintf(text, sizeof(text), "%s-%u", job_id_format(id, g->job), g->attempt);
+    add_text(l, "PET_RDZV_ID", text);
+    add_number(l, "PET_MAX_RESTARTS", g->spec->max_restarts);
+}
+
 static void add_torch(struct env_list *l, const struct kube_env *e, const struct gang_pod *p)
 {
     const struct gang *g = e->gang;
@@ -151,7 +176,7 @@ static void add_torch(struct env_list *l, const struct kube_env *e, const struct
     host_of(host, g, e->master);
     add_text(l, "MASTER_ADDR", host);
     add_number(l, "MASTER_PORT", TORCH_PORT);
-    add_number(l, "PET_NNODES", e->nodes);
+    add_size(l, e);
     add_number(l, "PET_NPROC_PER_NODE", gpus_of(g, p));
     add_number(l, "PET_NODE_RANK", rank);
     add_text(l, "PET_MASTER_ADDR", host);
@@ -172,8 +197,8 @@ static void add_ours(struct env_list *l, const struct kube_env *e, const struct 
     add_text(l, "QUEUED_ROLE", g->role_names[p->role]);
     add_number(l, "QUEUED_POD_INDEX", p->index);
     add_number(l, "QUEUED_ATTEMPT", g->attempt);
-    add_number(l, "QUEUED_NODES", g->size);
-    add_number(l, "QUEUED_WORLD_SIZE", e->gpus ? e->gpus : g->size);
+    add_number(l, "QUEUED_NODES", g->n_pods);
+    add_number(l, "QUEUED_WORLD_SIZE", e->gpus ? e->gpus : g->n_pods);
     add_number(l, "QUEUED_GPUS_PER_POD", gpus_of(g, p));
     add_text(l, "QUEUED_MASTER_ADDR", host_of(host, g, e->first));
     add_text(l, "QUEUED_END_TIME", format_time(text, g->latest_end_us));
@@ -190,7 +215,7 @@ void kube_env_json(struct str *out, const struct kube_env *e, const struct gang_
     struct env_list l = {.out = out, .user = user, .is_first = true};
 
     str_add(out, ",\"env\":[");
-    if (e->nodes > 1 && gpus_of(e->gang, p))
+    if ((e->nodes > 1 || e->most > e->least) && gpus_of(e->gang, p))
         add_torch(&l, e, p);
     add_ours(&l, e, p);
     for (uint32_t i = 0; i < user->n; i++)

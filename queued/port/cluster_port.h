@@ -42,7 +42,7 @@ struct gang {
     usec_t latest_end_us;                     /* of this attempt, since 1970: QUEUED_END_TIME */
     bool has_service;                         /* start: make it. stop: remove it, too */
     uint32_t n_pods;                          /* start: all; stop: those that may still exist */
-    uint32_t size;                            /* members of the gang in all */
+    uint32_t size;                            /* members that it may have: ranks are below */
     uint32_t score;                           /* start: of the placement, 0..1000 (score.h) */
     char score_text[GANG_SCORE_TEXT_MAX + 1]; /* start: its terms in one sentence */
     struct gang_pod *pods;

@@ -165,10 +165,10 @@ static void fill_attempts(struct arena *a, const struct rpc_job_view *v, Queued_
     t->reason = *j->reason.code ? rpc_text(j->reason.code) : NULL;
     t->has_exit_code = j->exit_code >= 0;
     t->exit_code = j->exit_code;
-    t->n_pods = j->n_members;
     t->pods = arena_alloc(a, j->n_members * sizeof(*t->pods));
     for (uint32_t i = 0; i < j->n_members; i++)
-        t->pods[i] = pod_message(a, v, &j->members[i]);
+        if (j->members[i].phase != MEMBER_ABSENT)
+            t->pods[t->n_pods++] = pod_message(a, v, &j->members[i]);
     m->n_attempts = 1;
     m->attempts = arena_alloc(a, sizeof(*m->attempts));
     m->attempts[0] = t;
@@ -215,6 +215,10 @@ Queued__V1__Job *rpc_message_job(struct arena *a, const struct rpc_job_view *v)
     m->has_gpus = m->has_pods = m->has_restarts = m->has_charged_gpus = true;
     m->gpus = j->demand->gpus;
     m->pods = j->demand->pods;
+    m->has_most_pods = j->demand->most > j->demand->pods;
+    m->most_pods = j->demand->most;
+    m->has_now_pods = m->has_most_pods && job_state_is_active(j->state) && j->n_members;
+    m->now_pods = m->has_now_pods ? job_size(j) : 0;
     m->restarts = j->restarts;
     m->charged_gpus = j->charged_gpus;
     m->has_exit_code = j->exit_code >= 0;

@@ -83,6 +83,7 @@ static const struct rpc_rule role_rules[] = {
     {"cuda_min", RULE_LINE, 1, VERSION_MAX, 1},
     {"mixed_drivers", RULE_NUMBER, 0, 1, 1},
     {"spread", RULE_MESSAGE, 0, 512, 1},
+    {"min_replicas", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
 };
 
 static const struct rpc_rule failure_rules[] = {
@@ -115,6 +116,8 @@ static const struct rpc_rule spec_rules[] = {
     {"depends_on", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_DEPENDS_MAX},
     {"slice_level", RULE_LINE, 1, LABEL_MAX, 1},
     {"slice_size", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"elastic_step", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"grow_cooldown_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"reset_after_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"backoff_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"backoff_max_us", RULE_NUMBER, 0, USEC_MAX, 1},

@@ -101,6 +101,7 @@ static void role_from(struct arena *a, const Queued__V1__Role *m, struct spec_ro
 {
     r->name = arena_strdup(a, m->name ? m->name : "worker");
     r->replicas = m->has_replicas ? m->replicas : 1;
+    r->min_replicas = m->min_replicas;
     r->gpus = m->gpus;
     r->gpu_models = strings_from(a, m->gpu_models, m->n_gpu_models);
     r->cpu_milli = m->has_cpu_milli ? m->cpu_milli : -1;
@@ -183,6 +184,8 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->is_movable = m->movable;
     s->slice_level = text_from(a, m->slice_level);
     s->slice_size = m->slice_size;
+    s->elastic_step = m->elastic_step;
+    s->grow_cooldown_us = (usec_t)m->grow_cooldown_us;
     s->depends_on = rpc_pairs_from(a, m->depends_on, m->n_depends_on);
     return s;
 }
@@ -320,6 +323,8 @@ static Queued__V1__Role *role_to(struct arena *a, const struct spec_role *r)
     m->name = rpc_text(r->name);
     m->has_replicas = true;
     m->replicas = r->replicas;
+    m->has_min_replicas = r->min_replicas > 0;
+    m->min_replicas = r->min_replicas;
     m->has_gpus = true;
     m->gpus = r->gpus;
     m->n_gpu_models = r->gpu_models.n;
@@ -414,6 +419,10 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->slice_level = rpc_text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;
+    m->has_elastic_step = s->elastic_step > 0;
+    m->elastic_step = s->elastic_step;
+    m->has_grow_cooldown_us = s->grow_cooldown_us > 0;
+    m->grow_cooldown_us = (uint64_t)s->grow_cooldown_us;
     m->n_depends_on = s->depends_on.n;
     m->depends_on = rpc_pairs_to(a, &s->depends_on);
     return m;

@@ -37,8 +37,9 @@ enum {
     JOB_LABELS_MAX = 32,
     JOB_DEPENDS_MAX = 16,
     JOB_RESTARTS_MAX = 1000000,
-    JOB_RULES_MAX = 32,  /* of failurePolicy */
-    RULE_WORDS_MAX = 32, /* exit codes or reasons of one */
+    ELASTIC_COOLDOWN_S = 600, /* elastic.growCooldown where a job has none */
+    JOB_RULES_MAX = 32,       /* of failurePolicy */
+    RULE_WORDS_MAX = 32,      /* exit codes or reasons of one */
     POD_GPUS_MAX = 64,
     JOB_EXCLUDED_MAX = 8,  /* nodes remembered as having refused a bind */
     JOB_REPLACED_MAX = 64, /* members of one attempt that go to another host; then it is undone */

@@ -214,6 +214,11 @@ const char *spec_condition_words(enum spec_condition condition)
     return words[condition];
 }
 
+uint32_t spec_role_min(const struct spec_role *r)
+{
+    return r->min_replicas ? r->min_replicas : r->replicas;
+}
+
 uint32_t spec_pods(const struct spec *s)
 {
     uint32_t n = 0;
@@ -330,6 +335,23 @@ static void feed_role_more(const struct feed *f, const struct spec_role *r)
     }
 }
 
+/* What was given of it, so that a spec without it keeps its digest. */
+static void feed_elastic(const struct feed *f, const struct spec *s)
+{
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        if (!s->roles[i].min_replicas)
+            continue;
+        feed_text(f, "minReplicas");
+        feed_number(f, i);
+        feed_number(f, s->roles[i].min_replicas);
+    }
+    if (s->elastic_step || s->grow_cooldown_us) {
+        feed_text(f, "elastic");
+        feed_number(f, s->elastic_step);
+        feed_number(f, s->grow_cooldown_us);
+    }
+}
+
 static void feed_role(const struct feed *f, const struct spec_role *r)
 {
     feed_text(f, r->name);
@@ -407,6 +429,7 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_text(&f, "onPreemption");
         feed_text(&f, s->on_preemption);
     }
+    feed_elastic(&f, s);
     if (s->is_held)
         feed_text(&f, "hold");
     if (s->slice_size) {

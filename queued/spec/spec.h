@@ -84,6 +84,7 @@ struct spec_spread {
 struct spec_role {
     const char *name;
     uint32_t replicas;              /* 1..JOB_PODS_MAX */
+    uint32_t min_replicas;          /* of an elastic role, 1..replicas; 0: replicas */
     uint32_t gpus;                  /* per pod */
     struct spec_strings gpu_models; /* canonical names, in order of preference; none: any */
     int64_t cpu_milli;              /* thousandths of a core; -1: the node share */
@@ -170,9 +171,13 @@ struct spec {
     const char *preemption_policy; /* "Never", "LowerPriority"; NULL: the latter above normal */
     uint32_t max_lost_gpu_hours;   /* of its victims together; 0: no bound */
     const char *on_preemption;     /* "requeue", "end"; NULL: requeue */
+    uint32_t elastic_step;         /* pods by which an elastic gang changes; 0: 1 */
+    usec_t grow_cooldown_us;       /* 0: ELASTIC_COOLDOWN_S */
     bool is_movable;               /* preemption.movable: defragmentation may move it */
 };
 
+/* Pods that a role needs at least. */
+uint32_t spec_role_min(const struct spec_role *r);
 struct spec *spec_create(void); /* empty, with the defaults that are plain numbers */
 void spec_destroy(struct spec *s);
 /* A deep copy. */

@@ -295,6 +295,37 @@ static int check_topology(struct check *c)
     return 0;
 }
 
+static int check_elastic(struct check *c)
+{
+    const struct spec *s = c->spec;
+    uint32_t step = s->elastic_step ? s->elastic_step : 1;
+    bool is_elastic = false;
+
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        const struct spec_role *r = &s->roles[i];
+
+        if (spec_role_min(r) == r->replicas)
+            continue;
+        is_elastic = true;
+        if (s->slice_size && r->gpus && (spec_role_min(r) % s->slice_size || step % s->slice_size))
+            return err_set(c->err, ERR_INVALID,
+                           "spec.roles[%u].minReplicas: %u pods and elastic.step %u do not part "
+                           "into slices of %u",
+                           i, r->min_replicas, step, s->slice_size);
+    }
+    if (is_elastic && s->is_movable)
+        return spec_bad(c, "spec.preemption.movable",
+                        "of a job with minReplicas is not acted on by this version");
+    if (s->elastic_step > JOB_PODS_MAX)
+        return spec_bad(c, "spec.elastic.step", "must be 1 to 10000");
+    if (s->grow_cooldown_us < 0 || s->grow_cooldown_us > INT64_C(366) * 24 * 3600 * USEC_PER_SEC)
+        return spec_bad(c, "spec.elastic.growCooldown", "must be at most 366d");
+    if ((s->elastic_step || s->grow_cooldown_us) && !is_elastic)
+        return spec_bad(c, "spec.elastic",
+                        "is given, and no role has minReplicas below its replicas");
+    return 0;
+}
+
 static bool role_takes(const struct spec_role *r, const char *model)
 {
     for (uint32_t i = 0; i < r->gpu_models.n; i++)
@@ -310,7 +341,7 @@ static uint64_t forced_gpus(const struct spec *s, const char *model)
 
     for (uint32_t i = 0; i < s->n_roles; i++)
         if (s->roles[i].gpu_models.n == 1 && role_takes(&s->roles[i], model))
-            sum += (uint64_t)s->roles[i].replicas * s->roles[i].gpus;
+            sum += (uint64_t)spec_role_min(&s->roles[i]) * s->roles[i].gpus;
     return sum;
 }
 
@@ -318,7 +349,7 @@ static uint64_t forced_gpus(const struct spec *s, const char *model)
 static bool is_above(const struct check *c, const struct spec_role *r,
                      const struct model_amounts *limit)
 {
-    uint64_t gpus = (uint64_t)r->replicas * r->gpus;
+    uint64_t gpus = (uint64_t)spec_role_min(r) * r->gpus;
 
     for (uint32_t m = 0; m < c->settings->n_models; m++) {
         const char *model = c->settings->models[m].name;
@@ -401,6 +432,9 @@ static int check_resources(struct check *c, const struct spec_role *r)
 
     if (r->replicas < 1 || r->replicas > JOB_PODS_MAX)
         return spec_bad(c, ".replicas", "must be 1 to 10000");
+    if (r->min_replicas > r->replicas)
+        return err_set(c->err, ERR_INVALID, "%s.minReplicas: must be 1 to %u, its replicas", c->at,
+                       r->replicas);
     if (r->gpus > POD_GPUS_MAX)
         return spec_bad(c, ".resources.gpus", "must be at most 64 per pod; use more replicas");
     if (r->gpu_models.n > ROLE_MODELS_MAX)
@@ -543,7 +577,7 @@ int spec_check(struct spec *s, const struct settings *settings, struct err *err)
 
     if (check_metadata(&c) || check_tenant(&c) || check_class(&c) || check_preemption(&c) ||
         check_times(&c) || spec_check_failure(&c) || check_depends(&c) || check_roles(&c) ||
-        check_topology(&c))
+        check_topology(&c) || check_elastic(&c))
         return -1;
     return check_limits(&c);
 }

@@ -207,6 +207,7 @@ static void dump_spec(struct str *b, struct store_bytes key, const ProtobufCMess
         str_add(b, i ? ",{" : "{");
         add_text(b, "name", role->name);
         add_int(b, "replicas", role->replicas);
+        add_nonzero(b, "min_replicas", role->min_replicas);
         add_int(b, "gpus", role->gpus);
         add_text(b, "image", role->image);
         add_strings(b, "command", role->command, role->n_command);

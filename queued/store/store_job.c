@@ -34,7 +34,7 @@ static void make_roles(job_record *r, const struct job *j, const struct settings
 
         queued__record__job_role_record__init(role);
         role->name = store_text(d->roles[i].name);
-        PACK(role, replicas, d->roles[i].replicas);
+        PACK(role, replicas, d->roles[i].most);
         PACK(role, gpus, (uint32_t)d->roles[i].each.amount[RES_GPUS]);
         PACK_ALWAYS(role, fixed_cpu_milli, j->fixed_cpu_milli[i]);
         PACK_ALWAYS(role, fixed_memory_bytes, j->fixed_memory_bytes[i]);
@@ -70,11 +70,11 @@ static void make_members(job_record *r, const struct job *j, const struct cluste
     }
 }
 
-/* Positions of the members in a phase that is an end. */
+/* Positions of the members in a phase. */
 static uint32_t *list_ended(const struct job *j, enum member_phase phase, size_t *ret_n,
                             struct arena *a)
 {
-    uint32_t *v = arena_alloc(a, j->n_done * sizeof(*v));
+    uint32_t *v = arena_alloc(a, j->n_members * sizeof(*v));
 
     for (uint32_t i = 0; i < j->n_members; i++)
         if (j->members[i].phase == phase)
@@ -84,6 +84,8 @@ static uint32_t *list_ended(const struct job *j, enum member_phase phase, size_t
 
 static void make_ended(job_record *r, const struct job *j, struct arena *a)
 {
+    if (j->n_absent)
+        r->member_absent = list_ended(j, MEMBER_ABSENT, &r->n_member_absent, a);
     if (j->n_done == 0)
         return;
     r->member_succeeded = list_ended(j, MEMBER_SUCCEEDED, &r->n_member_succeeded, a);
@@ -297,6 +299,7 @@ static int take_members(struct job *j, const job_record *r, uint32_t pods, struc
                         struct err *err)
 {
     uint32_t i = 0;
+    size_t n_absent = 0;
 
     if (r->n_member_node == 0 && r->n_member_rank == 0)
         return 0;
@@ -309,21 +312,30 @@ static int take_members(struct job *j, const job_record *r, uint32_t pods, struc
     j->n_members = pods;
     j->members = xcalloc(pods, sizeof(*j->members));
     for (size_t role = 0; role < r->n_roles; role++) {
+        j->size[role] = r->roles[role]->replicas;
         for (uint32_t index = 0; index < r->roles[role]->replicas; index++, i++) {
             uint32_t at = r->member_node[i];
+            bool is_absent = n_absent < r->n_member_absent && r->member_absent[n_absent] == i;
 
-            if (at >= r->n_nodes && job_state_is_active(j->state))
+            if (at >= r->n_nodes && job_state_is_active(j->state) && !is_absent)
                 return err_set(err, ERR_INVALID, "pod %u of an active job has no host", i);
             j->members[i] = (struct member){
-                .node_ix = at < r->n_nodes ? cluster_node_named(c, r->nodes[at]) : IX_NONE,
+                .node_ix =
+                    at < r->n_nodes && !is_absent ? cluster_node_named(c, r->nodes[at]) : IX_NONE,
                 .rank = r->member_rank[i],
                 .index = (uint16_t)index,
                 .role = (uint8_t)role,
                 .phase = MEMBER_PLACED,
                 .exit_code = -1,
             };
+            if (is_absent)
+                job_set_phase(j, &j->members[i], MEMBER_ABSENT);
+            n_absent += is_absent;
         }
     }
+    if (n_absent != r->n_member_absent)
+        return err_set(err, ERR_INVALID, "%zu of %zu absent pods are none of its pods",
+                       r->n_member_absent - n_absent, r->n_member_absent);
     return 0;
 }
 

@@ -134,6 +134,7 @@ static role_record *make_role(const struct spec_role *role, struct arena *a)
     queued__record__role_record__init(r);
     r->name = text(role->name);
     PACK(r, replicas, role->replicas);
+    PACK(r, min_replicas, role->min_replicas);
     PACK(r, gpus, role->gpus);
     r->gpu_models = make_strings(&role->gpu_models, &r->n_gpu_models, a);
     PACK_ALWAYS(r, cpu_milli, role->cpu_milli);
@@ -204,6 +205,8 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     PACK(r, movable, s->is_movable);
     r->slice_level = text(s->slice_level);
     PACK(r, slice_size, s->slice_size);
+    PACK(r, elastic_step, s->elastic_step);
+    PACK(r, grow_cooldown_us, s->grow_cooldown_us);
     r->depends_on = make_pairs(&s->depends_on, &r->n_depends_on, a);
 }
 
@@ -301,6 +304,7 @@ static void take_role(struct spec_role *role, const role_record *r, struct arena
 {
     role->name = copy(a, r->name);
     role->replicas = r->replicas;
+    role->min_replicas = r->min_replicas;
     role->gpus = r->gpus;
     take_strings(&role->gpu_models, r->gpu_models, r->n_gpu_models, a);
     role->cpu_milli = r->has_cpu_milli ? r->cpu_milli : -1;
@@ -322,7 +326,7 @@ static void take_role(struct spec_role *role, const role_record *r, struct arena
 static int check_role(const role_record *r, struct err *err)
 {
     if (!r->name || strlen(r->name) > ROLE_NAME_MAX || r->replicas == 0 ||
-        r->replicas > JOB_PODS_MAX || r->gpus > POD_GPUS_MAX)
+        r->replicas > JOB_PODS_MAX || r->min_replicas > r->replicas || r->gpus > POD_GPUS_MAX)
         return err_set(err, ERR_INVALID, "role %.20s with %u replicas of %u GPUs",
                        r->name ? r->name : "without name", r->replicas, r->gpus);
     if (r->n_gpu_models > ROLE_MODELS_MAX || r->n_extended > ROLE_EXTENDED_MAX ||
@@ -429,6 +433,8 @@ static struct spec *take_spec(const spec_record *r)
     s->is_movable = r->movable;
     s->slice_level = copy(a, r->slice_level);
     s->slice_size = s->slice_level ? r->slice_size : 0;
+    s->elastic_step = r->elastic_step;
+    s->grow_cooldown_us = r->grow_cooldown_us;
     take_pairs(&s->depends_on, r->depends_on, r->n_depends_on, a);
     return s;
 }

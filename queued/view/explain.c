@@ -31,9 +31,15 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
     const struct demand *d = j->demand;
     struct str b = {0};
 
-    for (uint32_t r = 0; r < d->n_roles; r++)
-        str_addf(&b, "%s%u pods x %lld %s", r ? " + " : "", d->roles[r].replicas,
-                 (long long)d->roles[r].each.amount[RES_GPUS], hardware_words(s, &d->roles[r]));
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        const struct demand_role *role = &d->roles[r];
+
+        str_addf(&b, "%s%u", r ? " + " : "", role->replicas);
+        if (role->most > role->replicas)
+            str_addf(&b, " to %u", role->most);
+        str_addf(&b, " pods x %lld %s", (long long)role->each.amount[RES_GPUS],
+                 hardware_words(s, role));
+    }
     if (d->required != IX_NONE)
         str_addf(&b, ", in one %s", level_name(s->settings, d->hierarchy, d->required));
     if (d->preferred != IX_NONE && d->pods > 1 && d->preferred != d->required)
@@ -65,8 +71,7 @@ static uint64_t held_of_models(const struct job *j, const struct demand_role *r)
     for (uint32_t k = 0; k < j->demand->n_roles && j->charged_gpus; k++)
         if (j->models[k] != MODELS_MAX &&
             (r->n_models == 0 || memchr(r->models, j->models[k], r->n_models)))
-            gpus += (uint64_t)j->demand->roles[k].replicas *
-                    (uint64_t)j->demand->roles[k].each.amount[RES_GPUS];
+            gpus += (uint64_t)j->size[k] * (uint64_t)j->demand->roles[k].each.amount[RES_GPUS];
     return gpus;
 }
 
@@ -416,12 +421,11 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
         say(ret, "Held", "held since %s %s", format_time(t, j->state_since), job_reason_text(j));
         next_step(ret, "'queuectl release %s' lets it wait for nodes again", j->name);
     } else if (j->state == JOB_BINDING) {
-        say(ret, "WaitingForBind", "%u of %u pods bound", j->n_bound, j->n_members);
+        say(ret, "WaitingForBind", "%u of %u pods bound", j->n_bound, job_size(j));
     } else if (j->state == JOB_STARTING) {
-        say(ret, "WaitingForStart", "%u of %u pods Running", j->n_running + j->n_done,
-            j->n_members);
+        say(ret, "WaitingForStart", "%u of %u pods Running", j->n_running + j->n_done, job_size(j));
         number(ret, "running_pods", j->n_running);
-        number(ret, "pods", j->n_members);
+        number(ret, "pods", job_size(j));
     }
     describe_asks(s, j, ret);
 }

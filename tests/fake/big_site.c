@@ -88,6 +88,7 @@ static void add_members(const struct big_site *b, struct job *j, uint32_t n)
     for (uint32_t role = 0; role < 2; role++) {
         uint32_t a_host = role ? BIG_FEEDERS : BIG_WORKERS;
 
+        j->size[role] = BIG_GANG_HOSTS * a_host;
         for (uint32_t i = 0; i < BIG_GANG_HOSTS * a_host; i++) {
             struct member *m = &j->members[rank];
 

@@ -16,7 +16,7 @@ static int broken(struct err *err, const char *what, const char *name)
 
 static int check_members(const struct job *j, struct err *err)
 {
-    uint32_t bound = 0, running = 0, done = 0, gone = 0;
+    uint32_t bound = 0, running = 0, done = 0, gone = 0, absent = 0;
 
     for (uint32_t i = 0; i < j->n_members; i++) {
         switch ((enum member_phase)j->members[i].phase) {
@@ -37,9 +37,13 @@ static int check_members(const struct job *j, struct err *err)
         case MEMBER_GONE:
             gone++;
             break;
+        case MEMBER_ABSENT:
+            absent++;
+            break;
         }
     }
-    if (bound != j->n_bound || running != j->n_running || done != j->n_done || gone != j->n_gone)
+    if (bound != j->n_bound || running != j->n_running || done != j->n_done || gone != j->n_gone ||
+        absent != j->n_absent)
         return broken(err, "counts of members are off", j->name);
     return 0;
 }
@@ -56,6 +60,19 @@ static int check_pools(const struct state *s, const struct job *j, struct err *e
             return broken(err, "a member in a pool of others", j->name);
     }
     return 0;
+}
+
+/* An elastic gang has what each role needs, unless it is on its way out. */
+static bool check_sizes(const struct job *j)
+{
+    uint32_t size[JOB_ROLES_MAX] = {0};
+
+    for (uint32_t i = 0; i < j->n_members; i++)
+        size[j->members[i].role] += j->members[i].phase != MEMBER_ABSENT;
+    for (uint32_t r = 0; r < j->demand->n_roles && j->n_members; r++)
+        if (size[r] != j->size[r] || size[r] < j->demand->roles[r].replicas)
+            return true;
+    return false;
 }
 
 static int check_job(const struct state *s, const struct job *j, struct err *err)
@@ -81,8 +98,10 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         return broken(err, "a pending job holds something", j->name);
     if (job_state_is_terminal(j->state) && (j->charged_gpus || j->has_service))
         return broken(err, "a finished job holds something", j->name);
-    if (j->n_members && j->n_members != j->demand->pods)
+    if (j->n_members && j->n_members != j->demand->most)
         return broken(err, "a partial placement", j->name);
+    if (check_sizes(j))
+        return broken(err, "an elastic gang of a size that it may not have", j->name);
     if ((j->state == JOB_BINDING || j->state == JOB_STARTING || j->state == JOB_RUNNING) &&
         j->n_members == 0)
         return broken(err, "an active job without members", j->name);

@@ -288,6 +288,7 @@ static void add_members(struct store_fixture *f, struct job *j)
         j->members[i].role = (uint8_t)(i / 3);
         j->members[i].index = (uint16_t)(i % 3);
         j->members[i].exit_code = -1;
+        j->size[i / 3]++;
     }
     j->models[0] = (uint8_t)settings_model(&f->settings, "H100");
     j->fixed_cpu_milli[1] = 1000;

@@ -130,6 +130,8 @@ static void some_role(struct spec *s, struct spec_role *r, uint32_t ix, struct r
         r->memory_bytes = rng_between(g, 1, 400) << 30;
     }
     some_placement(s, r, g);
+    if (r->replicas > 1 && rng_one_in(g, 3))
+        r->min_replicas = 1 + rng_below(g, r->replicas);
 }
 
 static void some_topology(struct spec *s, struct rng *g)
@@ -191,6 +193,19 @@ static void some_failure(struct spec *s, struct rng *g)
     }
 }
 
+static void some_growth(struct spec *s, struct rng *g)
+{
+    bool is_elastic = false;
+
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        is_elastic |= spec_role_min(&s->roles[i]) < s->roles[i].replicas;
+    if (!is_elastic)
+        return;
+    s->is_movable = false;
+    s->elastic_step = rng_below(g, 3);
+    s->grow_cooldown_us = rng_between(g, 0, 60) * USEC_PER_SEC;
+}
+
 /* On the newest job of a name. Held jobs of a kind wait more often, so that they end waiting. */
 static void some_dependency(struct spec *s, struct rng *g)
 {
@@ -216,6 +231,7 @@ static void crumb_or_node(struct spec *s, struct rng *g)
     s->on_preemption = NULL;
     s->tenant = "beta";
     s->n_roles = r->replicas = 1;
+    r->min_replicas = 0;
     r->gpus = s->is_movable ? 2 + rng_below(g, 3) : 8;
     r->gpu_models.n = 0;
     r->cpu_milli = r->memory_bytes = -1;
@@ -289,6 +305,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         crumb_or_node(s, &g);
     for (uint32_t i = 0; i < s->n_roles; i++)
         some_spread(s, &s->roles[i]);
+    some_growth(s, &g);
     return s;
 }
 

@@ -362,6 +362,33 @@ static void a_single_pod_needs_no_service_and_no_rendezvous(void **state)
     spec_destroy(f.spec);
 }
 
+static void an_elastic_gang_is_told_between_which_sizes_it_is_and_where_to_meet(void **state)
+{
+    struct fixture f;
+    cJSON *pod;
+
+    (void)state;
+    setup(&f);
+    f.spec->roles[1].min_replicas = 1;
+    f.spec->max_restarts = 5;
+    f.gang.n_pods = 2; /* one worker of two */
+    pod = pod_json(&f, 1);
+    assert_string_equal(env(pod, "PET_NNODES"), "1:2");
+    assert_string_equal(env(pod, "PET_RDZV_BACKEND"), "c10d");
+    assert_string_equal(env(pod, "PET_RDZV_ENDPOINT"),
+                        "train-ab12-worker-0.train-ab12.vision.svc:29500");
+    assert_string_equal(env(pod, "PET_RDZV_ID"), "0000000000010-2");
+    assert_string_equal(env(pod, "PET_MAX_RESTARTS"), "5");
+    assert_string_equal(env(pod, "QUEUED_NODES"), "2");
+    cJSON_Delete(pod);
+    f.spec->roles[1].min_replicas = 0;
+    f.gang.n_pods = 3;
+    pod = pod_json(&f, 1);
+    assert_string_equal(env(pod, "PET_RDZV_BACKEND"), "(none)");
+    cJSON_Delete(pod);
+    spec_destroy(f.spec);
+}
+
 static const char *shm(const struct fixture *f, int i, cJSON **pod)
 {
     const cJSON *v;
@@ -455,6 +482,7 @@ int main(void)
         cmocka_unit_test(a_pod_is_as_the_golden_file_has_it),
         cmocka_unit_test(torch_sees_the_pods_with_gpus_only),
         cmocka_unit_test(what_the_user_set_is_left_alone),
+        cmocka_unit_test(an_elastic_gang_is_told_between_which_sizes_it_is_and_where_to_meet),
         cmocka_unit_test(a_single_pod_needs_no_service_and_no_rendezvous),
         cmocka_unit_test(shared_memory_follows_the_memory_or_the_wish),
         cmocka_unit_test(service_and_binding_name_what_they_are_for),

@@ -240,6 +240,7 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
     check_round_trip("tests/data/jobs/canonical.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/canonical.yaml", QUEUED_JSON);
     check_round_trip("tests/data/jobs/short.yaml", QUEUED_YAML);
+    check_round_trip("tests/data/jobs/elastic.yaml", QUEUED_YAML);
 }
 
 #define HEAD "apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {name: a}\n"
@@ -248,13 +249,12 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "startAfter", "deadline", "rendezvous",        "completion",
-        "array",      "elastic",  "cleanup",           "logs",
-        "disruption", "notify",   "utilizationPolicy",
+        "startAfter", "deadline", "rendezvous", "completion", "array",
+        "cleanup",    "logs",     "disruption", "notify",     "utilizationPolicy",
     };
     static const char *const in_role[] = {
-        "minReplicas", "spares",  "leader", "startAfter",      "template",
-        "envFrom",     "secrets", "ports",  "imagePullPolicy",
+        "spares",  "leader",  "startAfter", "template",
+        "envFrom", "secrets", "ports",      "imagePullPolicy",
     };
     static const char *const in_resources[] = {"mig"};
     static const char *const in_checkpoint[] = {"signal", "target", "path", "exitZero"};

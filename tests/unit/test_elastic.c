@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_elastic.c - at what size an elastic gang starts, and how it changes it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/elastic.h"
+#include "spec/spec_check.h"
+#include "view/explain.h"
+#include "util/mem.h"
+#include "../fake/two_tenants.h"
+
+/* A gang of tenant a that has least to most whole nodes. */
+static struct spec *elastic_spec(const char *name, uint32_t least, uint32_t most, uint32_t step)
+{
+    struct spec *s = site_spec(name, most, 8);
+
+    s->tenant = s->ns = "a";
+    s->roles[0].min_replicas = least;
+    s->elastic_step = step;
+    return s;
+}
+
+static struct job *submit(struct core *c, struct spec *spec)
+{
+    return core_job(c, core_submit(c, spec));
+}
+
+static void it_starts_at_the_largest_size_that_fits_now(void **state)
+{
+    struct core *c = *state;
+    struct job *other = submit(c, elastic_spec("other", 1, 1, 0)), *j;
+
+    (void)core_cycle(c);
+    assert_int_equal(other->state, JOB_BINDING);
+    j = submit(c, elastic_spec("j", 1, 8, 0));
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_int_equal(job_size(j), 3);
+    assert_int_equal(j->charged_gpus, 24);
+    assert_int_equal(c->state->tenants.v[j->tenant_ix].used[0], 32);
+    two_check(c);
+}
+
+static void it_starts_when_all_its_members_run_and_absent_ones_are_not_waited_for(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submit(c, elastic_spec("j", 1, 8, 0));
+
+    (void)core_cycle(c);
+    assert_int_equal(job_size(j), 4);
+    for (uint32_t i = 0; i < 4; i++)
+        core_see(c, j, i, POD_RUNNING, 0);
+    assert_int_equal(j->state, JOB_RUNNING);
+    for (uint32_t i = 0; i < 4; i++)
+        core_see(c, j, i, POD_SUCCEEDED, 0);
+    assert_int_equal(j->outcome, JOB_SUCCEEDED);
+    two_check(c);
+}
+
+static void surplus_comes_in_steps(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submit(c, elastic_spec("j", 1, 8, 2));
+
+    (void)core_cycle(c);
+    assert_int_equal(job_size(j), 3);
+}
+
+static void below_its_minimum_nothing_is_held(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submit(c, elastic_spec("j", 5, 8, 0));
+    struct explain x;
+
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(j->state, JOB_PENDING);
+    assert_int_equal(j->n_members, 0);
+    explain_job(c->state, j, c->now, &x);
+    assert_non_null(strstr(x.asks, "5 to 8 pods"));
+    assert_non_null(strstr(x.text, "room for 5 pods of 8 GPUs"));
+}
+
+static void the_minimum_of_each_role_goes_before_surplus(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("j", 6, 8);
+    struct job *j;
+
+    s->tenant = s->ns = "a";
+    site_role(s, "second", 2, 8);
+    s->roles[0].min_replicas = 2;
+    s->roles[1].min_replicas = 1;
+    j = submit(c, s);
+    (void)core_cycle(c);
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_int_equal(j->size[0], 3);
+    assert_int_equal(j->size[1], 1);
+    assert_int_equal(j->members[6].role, 1);
+    assert_int_equal(j->members[6].phase, MEMBER_PLACED);
+    two_check(c);
+}
+
+static void surplus_of_non_preemptible_work_stays_inside_the_quota(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = elastic_spec("j", 1, 4, 0);
+    struct job *j;
+
+    s->preemptible = SPEC_NO;
+    j = submit(c, s);
+    (void)core_cycle(c);
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_int_equal(job_size(j), 2); /* a quota of 16 GPUs, 32 are free */
+    two_check(c);
+}
+
+static void sizes_that_cannot_be_are_refused(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = elastic_spec("j", 3, 2, 0);
+    struct err err = {0};
+
+    assert_int_equal(spec_check(s, &c->settings, &err), -1);
+    assert_non_null(strstr(err.text, "spec.roles[0].minReplicas"));
+    s->roles[0].min_replicas = 0;
+    s->elastic_step = 2;
+    assert_int_equal(spec_check(s, &c->settings, &err), -1);
+    assert_non_null(strstr(err.text, "spec.elastic"));
+    s->roles[0].min_replicas = 1;
+    assert_int_equal(spec_check(s, &c->settings, &err), 0);
+    spec_destroy(s);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, two_set_up, core_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(it_starts_at_the_largest_size_that_fits_now),
+        WITH(it_starts_when_all_its_members_run_and_absent_ones_are_not_waited_for),
+        WITH(surplus_comes_in_steps),
+        WITH(below_its_minimum_nothing_is_held),
+        WITH(the_minimum_of_each_role_goes_before_surplus),
+        WITH(surplus_of_non_preemptible_work_stays_inside_the_quota),
+        WITH(sizes_that_cannot_be_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
