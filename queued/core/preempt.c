@@ -66,24 +66,31 @@ static bool goes_by_priority(const struct state *s, const struct job *j)
             j->priority > s->settings->classes[normal].value);
 }
 
-/* GPUs that it would be charged, on the first models that its roles may use and the cluster has. */
-static void guess_gpus(const struct state *s, const struct job *j, uint64_t ret[MODELS_MAX])
+/* GPUs that it would be charged, each role on the nth model that it may use and the cluster has, or
+ * its last. false: no role has so many. */
+static bool guess_gpus(const struct state *s, const struct job *j, uint32_t nth,
+                       uint64_t ret[MODELS_MAX])
 {
     uint8_t models[JOB_ROLES_MAX];
+    bool is_new = nth == 0;
 
     memset(models, MODELS_MAX, sizeof(models));
     for (uint32_t r = 0; r < j->demand->n_roles; r++) {
         const struct demand_role *role = &j->demand->roles[r];
-        uint32_t n = role->n_models ? role->n_models : s->settings->n_models;
+        uint32_t n = role->n_models ? role->n_models : s->settings->n_models, seen = 0;
 
-        for (uint32_t i = n; i-- > 0 && role->each.amount[RES_GPUS];) {
+        for (uint32_t i = 0; i < n && seen <= nth && role->each.amount[RES_GPUS]; i++) {
             uint32_t m = role->n_models ? role->models[i] : i;
 
-            if (m < s->settings->n_models && s->cluster.model_gpus[m] > 0)
-                models[r] = (uint8_t)m;
+            if (m >= s->settings->n_models || s->cluster.model_gpus[m] <= 0)
+                continue;
+            models[r] = (uint8_t)m;
+            seen++;
         }
+        is_new = is_new || seen > nth;
     }
     job_gpus(j, models, ret);
+    return is_new;
 }
 
 static bool is_inside(const struct tenants *t, const struct job *j, const uint64_t *gpus)
@@ -136,8 +143,12 @@ bool preempt_may(const struct state *s, const struct job *j)
 
     if (j->demand->preempts == PREEMPTS_NOBODY)
         return false;
-    guess_gpus(s, j, gpus);
-    return goes_by_priority(s, j) || is_inside(&s->tenants, j, gpus) || is_any_above(s, j, gpus);
+    if (goes_by_priority(s, j))
+        return true;
+    for (uint32_t nth = 0; guess_gpus(s, j, nth, gpus); nth++)
+        if (is_inside(&s->tenants, j, gpus) || is_any_above(s, j, gpus))
+            return true;
+    return false;
 }
 
 enum reclaim preempt_reclaims(const struct tenants *t, const struct reclaim_of *of, uint32_t model,
@@ -169,14 +180,19 @@ static bool may_take(const struct plan *p, const struct job *v, uint32_t model, 
 static bool is_legal(const struct plan *p, const struct job *v)
 {
     uint64_t gpus[MODELS_MAX];
+    bool is_judged = false;
 
-    if (p->taker->demand->gpus == 0) /* CPU alone: there is no quota to reclaim */
-        return v->tenant_ix == p->taker->tenant_ix && v->priority < p->taker->priority;
     job_gpus(v, v->models, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX; m++)
-        if (gpus[m] && p->gpus[m] && may_take(p, v, m, gpus[m]))
+    for (uint32_t m = 0; m < MODELS_MAX; m++) {
+        if (!gpus[m] || !p->gpus[m])
+            continue;
+        if (may_take(p, v, m, gpus[m]))
             return true;
-    return false;
+        is_judged = true;
+    }
+    /* what it gives is CPU and memory: there is no quota of these to reclaim */
+    return !is_judged && v->tenant_ix == p->taker->tenant_ix && goes_by_priority(p->s, p->taker) &&
+           v->priority < p->taker->priority;
 }
 
 static uint32_t domain_of(const struct plan *p, const struct node *n)
@@ -191,10 +207,13 @@ static uint32_t domain_of(const struct plan *p, const struct node *n)
 }
 
 /* Could any pod of the taker go there, were it empty? */
-static bool is_of_use(const struct demand *d, const struct node *n)
+static bool is_of_use(const struct plan *p, const struct node *n)
 {
+    const struct demand *d = p->taker->demand;
+    bool has_model = n->model < MODELS_MAX && p->gpus[n->model];
+
     for (uint32_t r = 0; r < d->n_roles; r++)
-        if (role_allows(&d->roles[r], n))
+        if ((has_model || !d->roles[r].each.amount[RES_GPUS]) && role_allows(&d->roles[r], n))
             return true;
     return false;
 }
@@ -211,15 +230,15 @@ static void add_parts(struct plan *p, struct job *v)
         struct part *part;
         size_t at = first;
 
-        if (domain == IX_NONE || (d->gpus && (n->model == MODELS_MAX || !p->gpus[n->model])) ||
-            !is_of_use(d, n))
+        if (domain == IX_NONE || !is_of_use(p, n))
             continue;
         while (at < p->parts.n && p->parts.v[at].domain != domain)
             at++;
         if (at == p->parts.n)
             *vec_push(&p->parts) = (struct part){v, domain, 0, lost};
         part = &p->parts.v[at];
-        part->gain += (uint64_t)v->demand->roles[v->members[i].role].each.amount[RES_GPUS];
+        if (n->model < MODELS_MAX && p->gpus[n->model])
+            part->gain += (uint64_t)v->demand->roles[v->members[i].role].each.amount[RES_GPUS];
         part->gain = part->gain < d->gpus ? part->gain : d->gpus;
     }
 }
@@ -438,7 +457,6 @@ static void begin(struct plan *p)
     struct state *s = p->s;
     uint32_t n = s->settings->n_tenants;
 
-    guess_gpus(s, p->taker, p->gpus);
     p->base_size = n * sizeof(*p->base);
     p->base = xcalloc(n, sizeof(*p->base));
     p->shadow = *s;
@@ -486,29 +504,40 @@ static void fork_future(struct plan *p)
     memcpy(p->base, p->shadow.tenants.v, p->base_size);
 }
 
+/* With the models that were guessed. false: what ends anyway is enough. */
+static bool plan_with_these(struct plan *p, bool *ret_has_victims)
+{
+    bool is_needed = true;
+
+    p->parts.n = p->choices.n = 0;
+    begin(p);
+    if (p->parts.n) {
+        *ret_has_victims = true;
+        fork_future(p);
+        list_choices(p);
+        is_needed = !fits(p);
+        for (size_t i = 0; is_needed && i < p->choices.n && i < DOMAINS_MAX; i++)
+            if (!p->best.kind || by_cost(&p->choices.v[i].bound, &p->best_cost) < 0)
+                try_choice(p, &p->choices.v[i]);
+        free(p->closed);
+    }
+    free(p->base);
+    free(p->shadow.tenants.v);
+    return is_needed;
+}
+
 bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
 {
     struct plan p = {.s = s, .taker = j, .now = now};
     struct bucket was = *j->bucket; /* its verdict stays the one without victims */
+    uint32_t nth = 0;
 
     j->bucket->has_victims = was.has_victims = false;
     if (!preempt_may(s, j))
         return false;
-    begin(&p);
-    was.has_victims = p.parts.n > 0;
-    if (p.parts.n) {
-        fork_future(&p);
-        list_choices(&p);
-        if (fits(&p))
-            p.choices.n = 0; /* what ends anyway is enough */
-        for (size_t i = 0; i < p.choices.n && i < DOMAINS_MAX; i++)
-            if (!p.best.kind || by_cost(&p.choices.v[i].bound, &p.best_cost) < 0)
-                try_choice(&p, &p.choices.v[i]);
-    }
+    while (guess_gpus(s, j, nth++, p.gpus) && plan_with_these(&p, &was.has_victims))
+        ;
     event_fini(&p.found);
-    free(p.closed);
-    free(p.base);
-    free(p.shadow.tenants.v);
     vec_fini(&p.parts);
     vec_fini(&p.choices);
     vec_fini(&p.out);
