@@ -144,12 +144,17 @@ static bool is_raced(const struct world *w, uint32_t node_ix)
     return all > w->nodes[node_ix].gpus_now && all > world_gpus_used(w, node_ix, true);
 }
 
+/* The daemon may not know yet that it is back, and give it up. */
+static bool may_be_lost(const struct world *w, const struct w_node *n)
+{
+    return !n->exists || !n->is_ready || w->now - n->ready_since < 600 * USEC_PER_SEC;
+}
+
 void world_pod_bind(struct world *w, struct w_pod *p, const char *node)
 {
     p->node_ix = world_node_named(w, node);
     p->bound_at = w->now;
-    p->is_orphan |=
-        p->node_ix != IX_NONE && (!w->nodes[p->node_ix].exists || !w->nodes[p->node_ix].is_ready);
+    p->is_orphan |= p->node_ix != IX_NONE && may_be_lost(w, &w->nodes[p->node_ix]);
     p->starts_at = w->now + rng_between(w->rng, 0, 10 * USEC_PER_SEC);
     if (!p->is_foreign && fault_hits(w->faults, FAULT_POD_SLOW_START, 150))
         p->starts_at += rng_between(w->rng, 60, 1800) * USEC_PER_SEC;

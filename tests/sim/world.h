@@ -30,7 +30,7 @@ struct w_node {
     int64_t gpus_most;        /* most that were ever reported under this life */
     char block[16], rack[16]; /* "" : no such label */
     bool exists, is_ready, is_cordoned, is_tainted;
-    usec_t not_ready_since;
+    usec_t not_ready_since, ready_since;
     usec_t turns_at; /* when what befell it ends; INT64_MAX never */
 };
 

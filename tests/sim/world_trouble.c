@@ -53,6 +53,7 @@ static void heal_node(struct world *w, struct w_node *n)
     if (n->gpus_now < n->gpus)
         w->faults->count[FAULT_NODE_GPUS_GROW]++;
     n->gpus_now = n->gpus;
+    n->ready_since = n->is_ready ? n->ready_since : w->now;
     n->is_ready = true;
     n->is_cordoned = false;
     n->turns_at = INT64_MAX;
