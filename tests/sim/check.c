@@ -346,7 +346,7 @@ static int check_drivers(struct sim *s)
         for (uint32_t m = 0; m < j->n_members && j->attempt_at == s->state->now; m++) {
             const struct node *n = cluster_node(&s->state->cluster, j->members[m].node_ix);
 
-            if (!j->demand->roles[j->members[m].role].same_driver)
+            if (!n || !j->demand->roles[j->members[m].role].same_driver)
                 continue;
             if (driver != IX_NONE && n->driver != driver)
                 return broken(s, "has hosts of two drivers", j);
@@ -368,7 +368,7 @@ static int check_role_spread(struct sim *s, const struct job *j, uint32_t role)
     for (uint32_t m = 0; m < j->n_members; m++) {
         const struct node *n = cluster_node(c, j->members[m].node_ix);
 
-        if (j->members[m].role != role)
+        if (!n || j->members[m].role != role)
             continue;
         pods[spread_group(groups, n->ix)]++;
         scope.driver = n->driver;
