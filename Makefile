@@ -20,7 +20,7 @@ VERSION := $(shell cat VERSION)
 DEBIAN_PACKAGES := build-essential pkg-config protobuf-c-compiler libprotobuf-c-dev libzmq3-dev \
 	liblmdb-dev libcurl4-openssl-dev libcjson-dev libyaml-dev libmicrohttpd-dev libsodium-dev \
 	uthash-dev libcmocka-dev universal-ctags python3 openssl iproute2 clang clang-format clang-tidy \
-	libclang-rt-14-dev cppcheck shellcheck codespell scdoc mandoc
+	libclang-rt-14-dev cppcheck shellcheck codespell scdoc mandoc valgrind
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
 # gcc only: texts for people are cut to their field on purpose, by snprintf
@@ -129,7 +129,7 @@ check test: all check-unit check-sim purity tidy check-integration ## every test
 	@tests/cases.py $(B)/ran-unit $(B)/ran-integration
 check-unit: $(UNIT_BINS) $(PROP_BINS) ## unit and property tests
 	@RAN=$(B)/ran-unit tests/run.sh $^
-check-integration: all standin $(INTEGRATION_BINS) ## the real daemon against the stand-in API server
+check-integration: all standin $(INTEGRATION_BINS) $(B)/tests/bench/fixed_case ## the real daemon against the stand-in API server
 	@B=$(abspath $(B)) STANDIN=$(abspath $(B)/tests/standin) SAN=$(SAN) RAN=$(B)/ran-integration tests/run.sh $(INTEGRATION_BINS) $(INTEGRATION_SCRIPTS)
 SIM_RUN = tests/sim/run.py $(if $(SAN),--pairs 2) --sim $(B)/tests/sim --other $(ALTHASH) --replay tests/sim/seeds.txt
 check-sim: $(B)/tests/sim althash

@@ -3,12 +3,13 @@
  * beside the bare loop of bare_loop.h.
  *
  * usage: bench_cycle [-o json] [--nodes N] [--pending N] [--load PERCENT] [--signatures N]
- *                    [--decisions N] [--only decide|ended|verdict]
+ *                    [--decisions N] [--only decide|place|ended|verdict]
  * Hosts of 8 GPUs, 50 tenants. "decision" is cycle_next() with state_apply() of what it found; the
  * load is kept by ending running gangs, the queue by submitting one for each that starts.
  * "ended": one gang ends, then decisions until there are none. "verdict": a gang that cannot start
- * is asked for. Each line is a process of its own, for its memory. Ends with 1 when a goal of the
- * table in README.md is missed.
+ * is asked for; "place": place_gang() alone. Each line is a process of its own, for its memory, and
+ * each part of it ends after PART_SECS of processor time. Without options: the table of README.md.
+ * Ends with 1 when a goal is missed.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -19,14 +20,16 @@
 #include <unistd.h>
 
 #include "../fake/bare_loop.h"
+#include "../fake/bench_site.h"
 #include "../fake/fake_core.h"
 #include "core/cycle.h"
+#include "core/place.h"
 #include "util/mem.h"
 
-enum { TENANTS = 50, ENDED_ROUNDS = 300, VERDICTS = 300, RUNS_MAX = 200000, PODS_MAX = 128 };
+enum { PART_SECS = 10, ENDED_ROUNDS = 300, VERDICTS = 300, RUNS_MAX = 200000, PODS_MAX = 128 };
 enum { GOAL_MEAN_NS = 15000, GOAL_P99_NS = 100000, GOAL_VERDICT_NS = 20000, GOAL_KB = 200 * 1024 };
 
-enum part { PART_DECIDE = 1, PART_ENDED = 2, PART_VERDICT = 4, PART_ALL = 7 };
+enum part { PART_DECIDE = 1, PART_ENDED = 2, PART_VERDICT = 4, PART_PLACE = 8, PART_ALL = 15 };
 
 struct options {
     uint32_t nodes, pending, load, signatures, decisions;
@@ -34,12 +37,12 @@ struct options {
     bool is_json;
 };
 
-struct spread {
+struct timing {
     uint64_t mean, p50, p99, p999; /* ns */
 };
 
 struct result {
-    struct spread decision, bare, ended, verdict;
+    struct timing decision, bare, ended, verdict, place;
     uint64_t resident_kb, n_decisions, n_evaluations, full_ppm;
 };
 
@@ -79,12 +82,6 @@ static uint64_t passed_ns(uint64_t begun)
     return ns > clock_ns ? ns - clock_ns : 0;
 }
 
-static uint32_t draw(uint64_t *rng, uint32_t below)
-{
-    *rng = *rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)((*rng >> 33) % below);
-}
-
 static int by_number(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -93,10 +90,10 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Of the times so far, which it forgets. */
-static struct spread take_spread(struct bench *b)
+static struct timing take_timing(struct bench *b)
 {
     size_t n = b->times.n;
-    struct spread s = {0};
+    struct timing s = {0};
 
     if (n == 0)
         return s;
@@ -111,87 +108,15 @@ static struct spread take_spread(struct bench *b)
     return s;
 }
 
-/* ---- the site */
-
-static void add_tenants(struct settings *s)
-{
-    free(s->tenants);
-    s->tenants = xcalloc(TENANTS, sizeof(*s->tenants));
-    for (uint32_t t = 0; t < TENANTS; t++) {
-        struct tenant_setting *to = &s->tenants[s->n_tenants++];
-
-        *to = (struct tenant_setting){.parent = t < 5 ? IX_NONE : t % 5, .weight = 1 + t % 3};
-        (void)snprintf(to->path, sizeof(to->path), t < 5 ? "t%u" : "t%u/u%u", t % 5, t);
-        to->max_pending = 1000000;
-        for (uint32_t m = 0; m < MODELS_MAX; m++)
-            to->quota.gpus[m] = to->limit.gpus[m] = -1;
-    }
-}
-
-static void add_node(struct bench *b, uint32_t i)
-{
-    char name[16], block[16], rack[16];
-    struct node_fact *f;
-
-    (void)snprintf(name, sizeof(name), "n%05u", (unsigned)i);
-    (void)snprintf(block, sizeof(block), "b%03u", (unsigned)(i / 128));
-    (void)snprintf(rack, sizeof(rack), "r%u", (unsigned)(i / 16 % 8));
-    f = site_node(name, block, rack, SITE_H100, 8);
-    site_node_label(f, "disk", i % 4 ? "nvme" : "none");
-    site_node_label(f, "pool", i / 128 % 2 ? "odd" : "even");
-    if (i / 16 % 16 == 3)
-        site_node_taint(f, "dedicated");
-    core_node(&b->core, f);
-}
-
-static void constrain(struct spec *s, uint32_t kind)
-{
-    static struct spec_pair disk = {"disk", "nvme"}, pool = {"pool", "odd"};
-    static struct spec_toleration all = {.key = "dedicated", .exists = true};
-    struct spec_role *r = &s->roles[0];
-
-    if (kind == 1)
-        r->node_selector = (struct spec_pairs){&disk, 1};
-    if (kind == 2)
-        r->node_selector = (struct spec_pairs){&pool, 1};
-    if (kind == 3) {
-        r->tolerations = &all;
-        r->n_tolerations = 1;
-    }
-}
-
-/* Signature number i: pods, GPUs a pod, constraint and level follow from it alone. */
-static struct spec *spec_of(uint32_t i)
-{
-    static const uint8_t log_pods[] = {0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 7};
-    static const char *const levels[] = {NULL, NULL, "rack", "block"};
-    uint64_t rng = i * UINT64_C(0x9e3779b97f4a7c15) + 1;
-    uint32_t pods, gpus, level;
-    struct spec *s;
-
-    (void)draw(&rng, 2);
-    pods = 1u << log_pods[draw(&rng, 16)];
-    gpus = 1u << draw(&rng, 4);
-    level = draw(&rng, 4);
-    if (levels[level] && pods * gpus > (level == 2 ? 64 : 512))
-        level = 0;
-    s = site_spec("job", pods, gpus);
-    constrain(s, draw(&rng, 8));
-    s->topology_required = levels[level];
-    s->roles[0].cpu_milli = 1000 + i; /* none is like another */
-    s->ns = "t";
-    return s;
-}
-
 static struct job *submit(struct bench *b, uint32_t signature)
 {
-    struct spec *s = spec_of(signature);
+    struct spec *s = bench_spec(signature);
     char name[24];
     struct answer a;
 
     (void)snprintf(name, sizeof(name), "job%u", (unsigned)b->n_submitted++);
     s->name = arena_strdup(&s->arena, name);
-    s->tenant = b->core.settings.tenants[draw(&b->rng, TENANTS)].path;
+    s->tenant = b->core.settings.tenants[bench_draw(&b->rng, BENCH_TENANTS)].path;
     s->priority = 500;
     b->core.now += 1000;
     a = core_submit(&b->core, s);
@@ -201,7 +126,7 @@ static struct job *submit(struct bench *b, uint32_t signature)
 
 static void submit_any(struct bench *b)
 {
-    (void)submit(b, draw(&b->rng, b->o->signatures));
+    (void)submit(b, bench_draw(&b->rng, b->o->signatures));
 }
 
 static void bench_init(struct bench *b, const struct options *o)
@@ -211,11 +136,11 @@ static void bench_init(struct bench *b, const struct options *o)
     *b = (struct bench){.o = o, .rng = 1, .gpus = (uint64_t)o->nodes * 8};
     c->now = INT64_C(1790000000) * USEC_PER_SEC;
     site_settings_init(&c->settings);
-    add_tenants(&c->settings);
+    bench_tenants(&c->settings);
     c->state = state_create(&c->settings);
     b->running = xcalloc(RUNS_MAX, sizeof(*b->running));
     for (uint32_t i = 0; i < o->nodes; i++)
-        add_node(b, i);
+        core_node(c, bench_node(i));
     core_forget(c);
     for (uint32_t i = 0; i < o->pending; i++)
         submit_any(b);
@@ -259,7 +184,7 @@ static bool decide(struct bench *b, uint64_t *ns)
 
 static void end_one(struct bench *b)
 {
-    size_t at = draw(&b->rng, (uint32_t)b->n_running);
+    size_t at = bench_draw(&b->rng, (uint32_t)b->n_running);
     struct job_id id = b->running[at];
 
     b->used -= state_job(b->core.state, id)->demand->gpus;
@@ -278,11 +203,16 @@ static void fill(struct bench *b)
         submit_any(b);
 }
 
+static bool is_over(const struct bench *b, uint64_t begun)
+{
+    return b->times.n && passed_ns(begun) > PART_SECS * UINT64_C(1000000000);
+}
+
 static void measure_decisions(struct bench *b, struct result *r)
 {
-    uint64_t before = b->core.state->n_evaluations;
+    uint64_t before = b->core.state->n_evaluations, begun = now_ns();
 
-    while (r->n_decisions < b->o->decisions) {
+    while (r->n_decisions < b->o->decisions && !is_over(b, begun)) {
         uint64_t ns = 0;
 
         while (b->used * 100 > b->gpus * b->o->load)
@@ -296,7 +226,7 @@ static void measure_decisions(struct bench *b, struct result *r)
         submit_any(b);
     }
     r->n_evaluations = b->core.state->n_evaluations - before;
-    r->decision = take_spread(b);
+    r->decision = take_timing(b);
 }
 
 static uint32_t drain(struct bench *b, uint64_t *ns)
@@ -310,31 +240,60 @@ static uint32_t drain(struct bench *b, uint64_t *ns)
 
 static void measure_ended(struct bench *b, struct result *r)
 {
-    uint64_t ns = 0;
+    uint64_t ns = 0, begun;
 
     (void)drain(b, &ns);
-    for (int i = 0; i < ENDED_ROUNDS; i++) {
+    begun = now_ns();
+    for (int i = 0; i < ENDED_ROUNDS && !is_over(b, begun); i++) {
         ns = 0;
         end_one(b);
         (void)drain(b, &ns);
         *vec_push(&b->times) = ns;
     }
-    r->ended = take_spread(b);
+    r->ended = take_timing(b);
 }
 
 static void measure_verdicts(struct bench *b, struct result *r)
 {
-    uint64_t ns = 0;
+    uint64_t ns = 0, begun;
 
     (void)drain(b, &ns);
+    begun = now_ns();
     r->full_ppm = b->used * 1000000 / b->gpus;
-    for (uint32_t i = 0; i < VERDICTS; i++) {
+    for (uint32_t i = 0; i < VERDICTS && !is_over(b, begun); i++) {
         (void)submit(b, b->o->signatures + i);
         ns = 0;
         if (!decide(b, &ns))
             *vec_push(&b->times) = ns;
     }
-    r->verdict = take_spread(b);
+    r->verdict = take_timing(b);
+}
+
+/* place_gang() alone: each signature onto the cluster as it is, nothing decided. */
+static void measure_places(struct bench *b, struct result *r)
+{
+    struct state *st = b->core.state;
+
+    for (uint32_t i = 0; i < b->o->signatures; i++) {
+        struct spec *s = bench_spec(i);
+        struct demand *d = demand_of(&st->cluster, &st->demands, s);
+        uint8_t models[JOB_ROLES_MAX] = {SITE_H100};
+        struct place_wish wish = {.demand = d, .models = models};
+
+        for (int k = 0; k < 2; k++) { /* the first remembers what does not change */
+            struct place_result p = {0};
+            uint64_t begun = now_ns();
+
+            (void)place_gang(&st->cluster, &wish, &p);
+            begun = passed_ns(begun);
+            if (k)
+                *vec_push(&b->times) = begun;
+            free(p.members);
+        }
+        demand_release(&st->cluster, &st->demands, d);
+        spec_destroy(s);
+    }
+    r->place = take_timing(b);
 }
 
 struct bare_run {
@@ -353,7 +312,7 @@ static void measure_bare(struct bench *b, struct result *r)
 
     bare_loop_init(&bare, b->o->nodes);
     while (placed < b->o->decisions) {
-        struct spec *s = spec_of(draw(&b->rng, b->o->signatures));
+        struct spec *s = bench_spec(bench_draw(&b->rng, b->o->signatures));
         uint32_t pods = s->roles[0].replicas, gpus = s->roles[0].gpus, n;
         uint64_t begun, ns;
 
@@ -371,7 +330,7 @@ static void measure_bare(struct bench *b, struct result *r)
             placed++;
         }
         while (n_runs && (!n || used * 100 > b->gpus * b->o->load)) {
-            size_t at = draw(&b->rng, (uint32_t)n_runs);
+            size_t at = bench_draw(&b->rng, (uint32_t)n_runs);
 
             bare_loop_release(&bare, runs[at].parts, runs[at].n);
             used -= runs[at].gpus;
@@ -384,7 +343,7 @@ static void measure_bare(struct bench *b, struct result *r)
         free(runs[--n_runs].parts);
     free(runs);
     bare_loop_fini(&bare);
-    r->bare = take_spread(b);
+    r->bare = take_timing(b);
 }
 
 static uint64_t resident_kb(void)
@@ -408,6 +367,8 @@ static void measure(const struct options *o, struct result *r)
     fill(&b);
     if (o->parts & PART_DECIDE)
         measure_decisions(&b, r);
+    if (o->parts & PART_PLACE)
+        measure_places(&b, r);
     r->resident_kb = resident_kb();
     if (o->parts & PART_ENDED && o->load > 90)
         measure_ended(&b, r);
@@ -449,9 +410,11 @@ static double us(uint64_t ns)
 
 static void print_head(void)
 {
-    printf("%6s %7s %4s %6s | %8s %8s %8s %8s %6s | %7s %7s | %9s %9s | %8s %8s | %5s\n", "nodes",
-           "pending", "load", "signs", "mean us", "p50", "p99", "p99.9", "looks", "bare", "p99",
-           "ended p50", "mean", "verdict", "p99", "MB");
+    printf(
+        "%6s %7s %4s %6s | %8s %8s %8s %8s %6s | %7s %7s | %7s %7s %7s %7s | %9s %9s | %8s %8s | "
+        "%5s\n",
+        "nodes", "pending", "load", "signs", "mean us", "p50", "p99", "p99.9", "looks", "place",
+        "p99", "bare", "p50", "p99", "p99.9", "ended p50", "mean", "verdict", "p99", "MB");
 }
 
 static void print_line(const struct options *o, const struct result *r, bool is_first)
@@ -461,14 +424,18 @@ static void print_line(const struct options *o, const struct result *r, bool is_
         o->is_json
             ? "%s{\"nodes\":%u,\"pending\":%u,\"load\":%u,\"signatures\":%u,\"decisionUs\":"
               "{\"mean\":%.2f,\"p50\":%.2f,\"p99\":%.2f,\"p999\":%.2f},\"looks\":%.1f,"
-              "\"bareUs\":{\"mean\":%.2f,\"p99\":%.2f},\"endedUs\":{\"p50\":%.2f,\"mean\":%.2f},"
+              "\"placeUs\":{\"mean\":%.2f,\"p99\":%.2f},"
+              "\"bareUs\":{\"mean\":%.2f,\"p50\":%.2f,\"p99\":%.2f,\"p999\":%.2f},"
+              "\"endedUs\":{\"p50\":%.2f,\"mean\":%.2f},"
               "\"verdictUs\":{\"mean\":%.2f,\"p99\":%.2f},\"residentMB\":%.0f}\n"
-            : "%s%6u %7u %4u %6u | %8.2f %8.2f %8.2f %8.2f %6.1f | %7.2f %7.2f | %9.2f %9.2f | "
+            : "%s%6u %7u %4u %6u | %8.2f %8.2f %8.2f %8.2f %6.1f | %7.2f %7.2f | %7.2f %7.2f "
+              "%7.2f %7.2f | %9.2f %9.2f | "
               "%8.2f %8.2f | %5.0f\n";
 
     printf(form, o->is_json && !is_first ? "," : "", o->nodes, o->pending, o->load, o->signatures,
            us(r->decision.mean), us(r->decision.p50), us(r->decision.p99), us(r->decision.p999),
-           looks, us(r->bare.mean), us(r->bare.p99), us(r->ended.p50), us(r->ended.mean),
+           looks, us(r->place.mean), us(r->place.p99), us(r->bare.mean), us(r->bare.p50),
+           us(r->bare.p99), us(r->bare.p999), us(r->ended.p50), us(r->ended.mean),
            us(r->verdict.mean), us(r->verdict.p99), (double)r->resident_kb / 1024);
     (void)fflush(stdout);
 }
@@ -565,6 +532,8 @@ static int read_options(int argc, char **argv, struct options *o)
             o->parts = PART_DECIDE;
         else if (ch == 'O' && strcmp(optarg, "ended") == 0)
             o->parts = PART_ENDED;
+        else if (ch == 'O' && strcmp(optarg, "place") == 0)
+            o->parts = PART_PLACE;
         else if (ch == 'O' && strcmp(optarg, "verdict") == 0)
             o->parts = PART_VERDICT;
         else if (ch == 'o' && strcmp(optarg, "json") == 0)
@@ -582,7 +551,7 @@ int main(int argc, char **argv)
 
     if (read_options(argc, argv, &o)) {
         fprintf(stderr, "usage: bench_cycle [-o json] [--nodes N] [--pending N] [--load PERCENT] "
-                        "[--signatures N] [--decisions N] [--only decide|ended|verdict]\n");
+                        "[--signatures N] [--decisions N] [--only decide|place|ended|verdict]\n");
         return 2;
     }
     if (o.is_json)
