@@ -150,6 +150,7 @@ struct queued_job {
     int64_t state_since_us;
     int64_t running_us;
     int64_t ended_us;
+    int64_t checkpointed_us; /* it last said that it had saved; 0 never */
     uint32_t restarts;
     bool has_exit_code;
     int exit_code;
@@ -245,6 +246,7 @@ enum queued_verb {
     QUEUED_RELEASE = 12, /* a held one waits again, however often it was held */
     QUEUED_REQUEUE = 13, /* the pods of a job are stopped and it waits again */
     QUEUED_PREEMPT = 14, /* a running job is told to save, stopped after its grace, waits again */
+    QUEUED_CHECKPOINTED = 80, /* it says that it has saved; takes no reason */
 };
 
 struct queued_change {

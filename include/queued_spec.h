@@ -142,6 +142,7 @@ struct queued_spec {
     int64_t backoff_us, backoff_max_us;
     bool has_exclude_nodes; /* false: nodes that look broken are excluded */
     bool excludes_nodes;
+    const char *exit_zero; /* checkpoint.exitZero: requeue or done; NULL: requeue */
     size_t n_rules;
     const struct queued_rule *rules; /* the first that matches holds */
 };

@@ -41,7 +41,8 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
     *g = (struct gang){.job = j->id,
                        .attempt = j->attempt,
                        .spec = spec,
-                       .grace_us = j->grace_us,
+                       .grace_us = is_stop && job_has_saved(j) ? USEC_PER_SEC : j->grace_us,
+                       .has_saved = is_stop && job_has_saved(j),
                        .has_service = j->has_service,
                        .size = j->n_members};
     (void)str_copy(g->job_name, sizeof(g->job_name), j->name); /* same bounds */

@@ -133,6 +133,15 @@
     "  --reason TEXT        kept with the attempt that ends\n"                                     \
     "  -o FORMAT            table, name, json, yaml\n"
 
+#define HELP_CHECKPOINTED                                                                          \
+    "  queuectl checkpointed llm-70b-q2vd\n\n"                                                     \
+    "queuectl checkpointed JOB...   say that jobs have just saved what they did: preemption "      \
+    "counts\ntheir loss from now on, and one that was told to make room is stopped at once\n\n"    \
+    "  -l KEY=VALUE,...     my jobs with these labels\n"                                           \
+    "  --all --tenant T     all jobs of a tenant that you may change\n"                            \
+    "  -y, --yes            do not ask\n"                                                          \
+    "  -o FORMAT            table, name, json, yaml\n"
+
 #define HELP_PRIORITIZE                                                                            \
     "  queuectl prioritize resnet-ddp-7f3k low\n"                                                  \
     "  queuectl prioritize a-1x2y b-3z4w normal --reason \"release first\"\n\n"                    \

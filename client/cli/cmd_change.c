@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_change.c - queuectl hold, release, requeue, preempt: one line a job. */
+/* cmd_change.c - queuectl hold, release, requeue, preempt, checkpointed: one line a job. */
 #include <stdio.h>
 
 #include "change_jobs.h"
@@ -36,4 +36,9 @@ int cmd_requeue(int argc, char **argv)
 int cmd_preempt(int argc, char **argv)
 {
     return run("preempt", "Running", QUEUED_PREEMPT, argc, argv);
+}
+
+int cmd_checkpointed(int argc, char **argv)
+{
+    return run("checkpointed", "Running,Preempting", QUEUED_CHECKPOINTED, argc, argv);
 }

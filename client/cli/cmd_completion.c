@@ -10,9 +10,9 @@
 #include "util/mem.h"
 #include "util/str.h"
 
-static const char *const with_jobs[] = {"describe", "why",     "cancel",     "hold",
-                                        "release",  "requeue", "preempt",    "update",
-                                        "wait",     "watch",   "prioritize", NULL};
+static const char *const with_jobs[] = {"describe",   "why",          "cancel", "hold", "release",
+                                        "requeue",    "preempt",      "update", "wait", "watch",
+                                        "prioritize", "checkpointed", NULL};
 static const char *const with_nodes[] = {"drain", "undrain", NULL};
 
 /* The options that a help text names, each once. */

@@ -42,6 +42,7 @@ static void print_summary(const struct queued_job *job)
     line("outcome", job->outcome);
     line_time("created", job->created_us);
     line_time("running", job->running_us);
+    line_time("saved", job->checkpointed_us);
     line_time("ended", job->ended_us);
     (void)printf("  %-9s  %llu in %u pods%s%s\n", "gpus", (unsigned long long)job->gpus, job->pods,
                  job->gpu_model ? ", " : "", job->gpu_model ? job->gpu_model : "");

@@ -120,6 +120,7 @@ static struct document *status(struct arena *a, const struct queued_job *job)
     put_reason(a, d, job);
     if (job->position)
         document_put_int(a, d, "position", job->position);
+    document_put_time(a, d, "checkpointed", job->checkpointed_us);
     document_put_time(a, d, "predictedStart", job->predicted_start_us);
     document_put_text(a, d, "predictedStartBasis", job->predicted_basis);
     if (job->has_exit_code)

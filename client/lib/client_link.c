@@ -40,6 +40,7 @@ static const ProtobufCMessageDescriptor *reply_type(uint16_t method)
         [QUEUED__V1__METHOD__METHOD_RELEASE] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_REQUEUE] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_PREEMPT] = &queued__v1__change_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_CHECKPOINTED] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_UPDATE] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_RESERVE] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_UNRESERVE] = &queued__v1__change_reply__descriptor,

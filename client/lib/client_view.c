@@ -96,6 +96,7 @@ struct queued_job view_job(struct arena *a, const Queued__V1__Job *m)
         .state_since_us = usec(m->state_since_us),
         .running_us = usec(m->running_us),
         .ended_us = usec(m->ended_us),
+        .checkpointed_us = usec(m->checkpointed_us),
         .restarts = m->restarts,
         .has_exit_code = m->has_exit_code,
         .exit_code = m->exit_code,

@@ -293,6 +293,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
         document_add(a, roles, role(a, m->roles[i]));
     put_nonempty(a, d, "failurePolicy", failure_policy(a, m));
     put_duration(a, checkpoint, "grace", m->has_checkpoint_grace_us, m->checkpoint_grace_us);
+    document_put_text(a, checkpoint, "exitZero", m->exit_zero);
     put_nonempty(a, d, "checkpoint", checkpoint);
     return d;
 }

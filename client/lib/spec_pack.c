@@ -191,6 +191,7 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->has_max_lost_gpu_hours = s->max_lost_gpu_hours > 0;
     m->max_lost_gpu_hours = s->max_lost_gpu_hours;
     m->on_preemption = text(s->on_preemption);
+    m->exit_zero = text(s->exit_zero);
     m->has_movable = m->movable = s->is_movable;
     m->slice_level = text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;

@@ -330,12 +330,30 @@ int read_annotations(const struct yaml_at *at, void *draft, struct err *err)
     return read_pairs(at, &wish, &d->spec.annotations, &d->spec.n_annotations, err);
 }
 
+int read_word(const struct yaml_at *at, const char *one, const char *two, const char **ret,
+              struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, one) != 0 && strcmp(s, two) != 0)
+        return yaml_fail(at, err, "\"%.40s\" must be %s or %s", s, one, two);
+    *ret = strcmp(s, one) == 0 ? one : two;
+    return 0;
+}
+
+static int read_exit_zero(const struct yaml_at *at, void *out, struct err *err)
+{
+    return read_word(at, "requeue", "done", out, err);
+}
+
 static const struct yaml_field checkpoint_fields[] = {
     {"grace", read_duration, offsetof(struct spec_draft, spec.checkpoint_grace_us), false, NULL},
     {"signal", NULL, 0, false, SPEC_LATER},
     {"target", NULL, 0, false, SPEC_LATER},
     {"path", NULL, 0, false, SPEC_LATER},
-    {"exitZero", NULL, 0, false, SPEC_LATER},
+    {"exitZero", read_exit_zero, offsetof(struct spec_draft, spec.exit_zero), false, NULL},
     {"beforeEnd", NULL, 0, false, SPEC_LATER},
 };
 

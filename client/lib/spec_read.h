@@ -33,7 +33,10 @@ int read_gpu_memory(const struct yaml_at *at, void *out, struct err *err); /* in
 int read_value(const struct yaml_at *at, void *out, struct err *err);      /* const char *, or "" */
 int read_cpu(const struct yaml_at *at, void *out, struct err *err);        /* int64_t, > 0 */
 int read_flag(const struct yaml_at *at, void *out, struct err *err);       /* bool */
-int read_level(const struct yaml_at *at, void *out, struct err *err);      /* const char * */
+/* One of two words; const char * */
+int read_word(const struct yaml_at *at, const char *one, const char *two, const char **ret,
+              struct err *err);
+int read_level(const struct yaml_at *at, void *out, struct err *err); /* const char * */
 
 /* Of a spec_draft. */
 int read_job_name(const struct yaml_at *at, void *draft, struct err *err);

@@ -97,20 +97,6 @@ static int read_topology(const struct yaml_at *at, void *out, struct err *err)
     return yaml_walk(at, topology_fields, ARRAY_LEN(topology_fields), out, err);
 }
 
-/* One of two words; NULL: neither. */
-static int read_word(const struct yaml_at *at, const char *one, const char *two, const char **ret,
-                     struct err *err)
-{
-    const char *s;
-
-    if (yaml_string(at, &s, err))
-        return -1;
-    if (strcmp(s, one) != 0 && strcmp(s, two) != 0)
-        return yaml_fail(at, err, "\"%.40s\" must be %s or %s", s, one, two);
-    *ret = strcmp(s, one) == 0 ? one : two;
-    return 0;
-}
-
 static int read_policy(const struct yaml_at *at, void *out, struct err *err)
 {
     return read_word(at, "Never", "LowerPriority", out, err);

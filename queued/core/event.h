@@ -21,7 +21,7 @@
 enum event_kind {
     EV_NONE,
     EV_JOB_SUBMIT,     /* a client: store this job */
-    EV_JOB_VERB,       /* a client: cancel, hold, release, requeue or preempt this job */
+    EV_JOB_VERB,       /* a client: cancel, hold ... this job, or what it saved is told */
     EV_JOB_UPDATE,     /* a client: change what this waiting job asks for */
     EV_NODE_DRAIN,     /* an operator: no new members on this node, or give it back */
     EV_TENANT_STOP,    /* an operator: gangs of this tenant start no more, or do again */
@@ -70,7 +70,14 @@ struct ev_submit {
     bool require_feasible; /* refuse what no node of the cluster could ever take */
 };
 
-enum job_verb { VERB_CANCEL, VERB_HOLD, VERB_RELEASE, VERB_REQUEUE, VERB_PREEMPT };
+enum job_verb {
+    VERB_CANCEL,
+    VERB_HOLD,
+    VERB_RELEASE,
+    VERB_REQUEUE,
+    VERB_PREEMPT,
+    VERB_CHECKPOINTED
+};
 
 struct ev_verb {
     struct request_ref ref;

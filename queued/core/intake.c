@@ -321,6 +321,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->max_restarts = spec->max_restarts;
     j->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;
     j->is_movable = spec->is_movable;
+    j->ends_saved = spec->exit_zero && strcmp(spec->exit_zero, "done") == 0;
     j->failure = failure_of(&spec->failure);
     memcpy(j->digest, ev->digest, sizeof(j->digest));
     j->state = spec->is_held ? JOB_HELD : JOB_PENDING;

@@ -117,6 +117,8 @@ struct job {
     struct ev_placed *move;       /* held for it until it has left its place (claim.h); NULL none */
     bool ends_preempted;          /* onPreemption: end */
     bool is_movable;              /* preemption.movable */
+    bool ends_saved;              /* checkpoint.exitZero: done */
+    usec_t checkpointed_at;       /* as it said; 0 never */
     struct failure *failure;      /* failurePolicy; owned, NULL: nothing of it was given */
     bool is_leaving;              /* victim of a claim, still charged. In memory only */
 

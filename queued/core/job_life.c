@@ -368,10 +368,38 @@ void job_place(struct state *s, struct job *j, struct effects *fx)
     (void)effects_add(fx, EFFECT_GANG_START, j->id);
 }
 
+bool job_has_saved(const struct job *j)
+{
+    return j->state == JOB_PREEMPTING && j->checkpointed_at >= j->state_since;
+}
+
+void job_checkpointed(struct state *s, struct job *j, struct effects *fx)
+{
+    bool was_saved = job_has_saved(j);
+    const struct job_reason why = j->reason;
+
+    if (s->now / CHECKPOINT_SAVE_US != j->checkpointed_at / CHECKPOINT_SAVE_US)
+        job_save(s, j, fx);
+    j->checkpointed_at = s->now;
+    s->checkpoint_gen++;
+    s->is_quiet = false;
+    if (j->state == JOB_PREEMPTING && !was_saved)
+        (void)job_move(
+            s, j, &(struct job_step){JOB_EV_CHECKPOINTED, 0, why.code, job_reason_text(j)}, fx);
+}
+
 bool job_wants_all_gone(const struct job *j)
 {
     return j->state == JOB_RESTARTING || j->state == JOB_PREEMPTING ||
            (j->state == JOB_STOPPING && j->outcome == JOB_PENDING);
+}
+
+static bool all_ended_well(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].phase != MEMBER_ABSENT && j->members[i].exit_code != 0)
+            return false;
+    return true;
 }
 
 void job_check_gone(struct state *s, struct job *j, struct effects *fx)
@@ -382,6 +410,12 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx)
         return;
     if (over < job_size(j) || (!job_wants_all_gone(j) && j->has_service))
         return;
+    if (j->state == JOB_PREEMPTING && j->ends_saved && all_ended_well(j)) {
+        j->exit_code = 0;
+        (void)job_move(s, j, &(struct job_step){JOB_EV_GIVE_UP, JOB_SUCCEEDED, "Completed", ""},
+                       fx);
+        return;
+    }
     if (j->state == JOB_PREEMPTING && j->ends_preempted) {
         struct job_reason why = j->reason;
 

@@ -41,6 +41,11 @@ void job_leave(struct state *s, struct job *j, struct effects *fx);
 /* Must every pod of the attempt be gone, finished ones too, before the job goes on? */
 bool job_wants_all_gone(const struct job *j);
 
+/* It says that it has saved: what it would lose from now on is counted from here, and when it was
+ * told to make room its grace is over. */
+void job_checkpointed(struct state *s, struct job *j, struct effects *fx);
+/* Was it told to make room, and has saved since? */
+bool job_has_saved(const struct job *j);
 /* A pending gang gets its hosts and holds them; takes placed->members. */
 void job_take(struct state *s, struct job *j, struct ev_placed *placed);
 /* It starts on the hosts it holds. */
@@ -78,6 +83,8 @@ void job_drop_members(struct state *s, struct job *j);
 void job_resume(struct state *s, struct job *j, struct effects *fx);
 /* Members on a node that is lost for good: counted for themselves, the gang moves on. */
 void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effects *fx);
+
+#define CHECKPOINT_SAVE_US (60 * USEC_PER_SEC) /* heartbeats in between are kept in memory */
 
 enum {
     JOB_KEEP_PODS_S = 3600,       /* finished pods stay this long after the end */

@@ -229,6 +229,12 @@ bool order_has_no_room(const struct state *s, struct demand *d)
     return d->has_no_room;
 }
 
+/* Moves when there may be victims that were none before: a checkpoint lowers what would be lost. */
+static uint64_t victims_gen(const struct state *s, const struct bucket *b)
+{
+    return s->mature_gen + (b->key.demand->max_lost == UINT64_MAX ? 0 : s->checkpoint_gen);
+}
+
 void order_block(struct state *s, struct bucket *b)
 {
     struct demand *d = b->key.demand;
@@ -237,7 +243,7 @@ void order_block(struct state *s, struct bucket *b)
     b->seen_backfill_gen = backfill_gen(s);
     b->seen_shape_gen = s->cluster.shape_gen;
     b->seen_released_gen = released_sum(s, b->key.tenant_ix);
-    b->seen_mature_gen = s->mature_gen;
+    b->seen_mature_gen = victims_gen(s, b);
     b->seen_freed_any = s->cluster.freed_any;
     b->seen_freed_gen = freed_sum(s, d);
     if (b->is_limited || b->is_held_back)
@@ -265,7 +271,7 @@ bool order_is_awake(const struct state *s, const struct bucket *b)
         return false; /* its tenant left the configuration, or is stopped */
     if (!b->is_blocked || b->seen_shape_gen != s->cluster.shape_gen)
         return true;
-    if ((b->seen_mature_gen != s->mature_gen ||
+    if ((b->seen_mature_gen != victims_gen(s, b) ||
          b->seen_released_gen != released_sum(s, b->key.tenant_ix) ||
          (b->has_victims &&
           (b->seen_freed_any != s->cluster.freed_any || b->seen_backfill_gen < s->pass_gen))) &&
@@ -339,7 +345,8 @@ static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
 {
     struct order_queue *q = &s->queues.v[tenant_ix];
     uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen + s->mature_gen +
-                   released_sum(s, tenant_ix) + (q->n_greedy ? s->cluster.taken_any : 0);
+                   s->checkpoint_gen + released_sum(s, tenant_ix) +
+                   (q->n_greedy ? s->cluster.taken_any : 0);
     struct round round = {.gen = ++s->tenants.seen_gen};
     struct job *best = NULL;
     size_t i;

@@ -30,7 +30,7 @@ struct part {
     struct job *job;
     uint32_t domain;
     uint64_t gain; /* GPUs that the taker may use, at most what it needs */
-    uint64_t lost; /* GPU-microseconds since its start */
+    uint64_t lost; /* GPU-microseconds since its checkpoint or start */
 };
 
 /* The parts of one domain. */
@@ -221,7 +221,8 @@ static bool is_of_use(const struct plan *p, const struct node *n)
 static void add_parts(struct plan *p, struct job *v)
 {
     const struct demand *d = p->taker->demand;
-    uint64_t lost = (uint64_t)(p->now - v->running_at) * v->charged_gpus;
+    usec_t since = v->checkpointed_at > v->running_at ? v->checkpointed_at : v->running_at;
+    uint64_t lost = p->now > since ? (uint64_t)(p->now - since) * v->charged_gpus : 0;
     size_t first = p->parts.n;
 
     for (uint32_t i = 0; i < v->n_members; i++) {

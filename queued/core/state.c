@@ -291,6 +291,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     job->is_resumed = false;
     job->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;
     job->is_movable = spec->is_movable;
+    job->ends_saved = spec->exit_zero && strcmp(spec->exit_zero, "done") == 0;
     job->failure = failure_of(&spec->failure);
     if (job->id.v > s->meta.last_id.v)
         s->meta.last_id = job->id;

@@ -26,6 +26,8 @@ static const struct verb_row {
          "only a job that has nodes goes back to the queue; submit an ended one again"},
     [VERB_PREEMPT] = {JOB_EV_PREEMPT, JOB_PENDING, JOB_PREEMPTING, "Preempted",
                       "only a running job is preempted; requeue one that is still starting"},
+    [VERB_CHECKPOINTED] = {JOB_EV_CHECKPOINTED, 0, JOB_RUNNING, "Checkpointed",
+                           "only a job that runs, or is told to make room, has something to save"},
 };
 
 /* Is it so already? A job that is on its way to an end keeps that end. */
@@ -35,6 +37,17 @@ static bool is_done(const struct verb_row *verb, const struct job *j)
         return j->state == verb->done;
     return job_state_is_terminal(j->state) ||
            (j->state == JOB_STOPPING && j->outcome != JOB_PENDING);
+}
+
+/* Its heartbeat: neither remembered, as it may be repeated, nor an event of its own while it runs.
+ */
+static void checkpointed(struct state *s, const struct ev_verb *ev, struct effects *fx)
+{
+    struct job *j = state_job(s, ev->job);
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
+
+    job_checkpointed(s, j, fx);
+    intake_reply(&ev->ref, &a, fx);
 }
 
 bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
@@ -51,6 +64,8 @@ bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
         (void)err_set(&why, ERR_NOT_FOUND, "no such job");
         return intake_refuse(s, &ev->ref, fx, &why);
     }
+    if (ev->verb == VERB_CHECKPOINTED && j->state == JOB_RUNNING)
+        return true;
     if (!is_done(verb, j) && job_fsm_next(j->state, verb->event, verb->outcome, &to))
         return true;
     if (!is_done(verb, j)) {
@@ -71,6 +86,10 @@ void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
     struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
 
+    if (ev->verb == VERB_CHECKPOINTED) {
+        checkpointed(s, ev, fx);
+        return;
+    }
     intake_text(text, &ev->caller, ev->why);
     (void)job_move(
         s, j,

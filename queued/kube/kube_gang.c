@@ -161,6 +161,10 @@ void kube_gangs_stop(struct kube_gangs *g, const struct gang *gang)
     }
     r->gang.grace_us = gang->grace_us;
     learn_uids(r, gang);
+    for (uint32_t i = 0; i < r->gang.n_pods && gang->has_saved && !r->gang.has_saved; i++)
+        if (r->tasks[i].step == TASK_DELETED) /* once more, with a shorter grace */
+            task_set(&r->tasks[i], TASK_DELETE, 0);
+    r->gang.has_saved = gang->has_saved;
     run_stop(r, gang->has_service);
 }
 

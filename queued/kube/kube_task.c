@@ -280,7 +280,7 @@ static void body_of_delete(const struct task *t, struct str *body)
 {
     str_add(body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":");
     str_add_json(body, t->uid);
-    str_add(body, "}}");
+    str_add(body, t->pod && t->run->gang.has_saved ? "},\"gracePeriodSeconds\":1}" : "}}");
 }
 
 bool task_send(struct task *t)

@@ -72,7 +72,8 @@ static void on_find(struct task *t, const struct http_answer *a)
 
 static void deleted(struct task *t, const cJSON *object)
 {
-    bool is_soon;
+    int64_t left = json_int(object, "metadata.deletionGracePeriodSeconds", 0);
+    bool is_soon = left == 0 || (t->run->gang.has_saved && left > 1); /* sent before it had */
 
     if (!t->pod) {
         ended(t);
@@ -82,7 +83,6 @@ static void deleted(struct task *t, const cJSON *object)
         task_set(t, TASK_ENDED, INT64_MAX); /* the watch says the rest */
         return;
     }
-    is_soon = json_int(object, "metadata.deletionGracePeriodSeconds", 0) == 0;
     t->backoff.n = 0;
     task_set(t, TASK_DELETED, is_soon ? GONE_SOON_US : t->run->gang.grace_us + ASK_AGAIN_US);
 }

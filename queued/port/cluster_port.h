@@ -40,6 +40,7 @@ struct gang {
     const char *kubernetes_class;             /* priorityClassName; "" none */
     usec_t grace_us;                          /* terminationGracePeriodSeconds, rounded up */
     usec_t latest_end_us;                     /* of this attempt, since 1970: QUEUED_END_TIME */
+    bool has_saved;                           /* stop: the grace ends a second from now */
     bool has_service;                         /* start: make it. stop: remove it, too */
     uint32_t n_pods;                          /* start: all; stop: those that may still exist */
     uint32_t size;                            /* members that it may have: ranks are below */

@@ -20,6 +20,7 @@ static const struct rpc_method_row rows[] = {
     {RPC_RELEASE, "release", RPC_SUBMITTER, rpc_job_change},
     {RPC_REQUEUE, "requeue", RPC_SUBMITTER, rpc_job_change},
     {RPC_PREEMPT, "preempt", RPC_SUBMITTER, rpc_job_change},
+    {RPC_CHECKPOINTED, "checkpointed", RPC_SUBMITTER, rpc_job_change},
     {RPC_UPDATE, "update", RPC_SUBMITTER, rpc_job_update},
     {RPC_DRAIN, "drain", RPC_ADMIN, rpc_node_drain},
     {RPC_UNDRAIN, "undrain", RPC_ADMIN, rpc_node_drain},

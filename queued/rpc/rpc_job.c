@@ -99,9 +99,12 @@ int rpc_job_change(struct rpc_call *c, struct err *err)
         enum job_verb verb;
         const char *word;
     } verbs[RPC_METHODS] = {
-        [RPC_CANCEL] = {VERB_CANCEL, "cancel"},    [RPC_HOLD] = {VERB_HOLD, "hold"},
-        [RPC_RELEASE] = {VERB_RELEASE, "release"}, [RPC_REQUEUE] = {VERB_REQUEUE, "requeue"},
+        [RPC_CANCEL] = {VERB_CANCEL, "cancel"},
+        [RPC_HOLD] = {VERB_HOLD, "hold"},
+        [RPC_RELEASE] = {VERB_RELEASE, "release"},
+        [RPC_REQUEUE] = {VERB_REQUEUE, "requeue"},
         [RPC_PREEMPT] = {VERB_PREEMPT, "preempt"},
+        [RPC_CHECKPOINTED] = {VERB_CHECKPOINTED, "tell checkpoints of"},
     };
     struct rpc_pending p = rpc_job_pending(c);
     struct event ev = {.kind = EV_JOB_VERB};

@@ -181,6 +181,8 @@ static void fill_times(const struct job *j, Queued__V1__Job *m)
     m->state_since_us = (uint64_t)j->state_since;
     m->has_running_us = j->running_at > 0;
     m->running_us = (uint64_t)j->running_at;
+    m->has_checkpointed_us = j->checkpointed_at > 0;
+    m->checkpointed_us = (uint64_t)j->checkpointed_at;
     m->has_ended_us = j->ended_at > 0;
     m->ended_us = (uint64_t)j->ended_at;
 }

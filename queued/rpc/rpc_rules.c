@@ -123,6 +123,7 @@ static const struct rpc_rule spec_rules[] = {
     {"backoff_max_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"exclude_failed_nodes", RULE_NUMBER, 0, 1, 1},
     {"failure_rules", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_RULES_MAX},
+    {"exit_zero", RULE_LINE, 1, 31, 1},
     {"movable", RULE_NUMBER, 0, 1, 1},
 };
 

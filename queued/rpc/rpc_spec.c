@@ -181,6 +181,7 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->preemption_policy = text_from(a, m->preemption_policy);
     s->max_lost_gpu_hours = m->max_lost_gpu_hours;
     s->on_preemption = text_from(a, m->on_preemption);
+    s->exit_zero = text_from(a, m->exit_zero);
     s->is_movable = m->movable;
     s->slice_level = text_from(a, m->slice_level);
     s->slice_size = m->slice_size;
@@ -415,6 +416,7 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_max_lost_gpu_hours = s->max_lost_gpu_hours > 0;
     m->max_lost_gpu_hours = s->max_lost_gpu_hours;
     m->on_preemption = rpc_text(s->on_preemption);
+    m->exit_zero = rpc_text(s->exit_zero);
     m->has_movable = m->movable = s->is_movable;
     m->slice_level = rpc_text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;

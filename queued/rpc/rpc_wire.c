@@ -245,6 +245,7 @@ static const struct shape {
     [RPC_RELEASE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_REQUEUE] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_PREEMPT] = {&queued__v1__change_request__descriptor, true, true, fill_change},
+    [RPC_CHECKPOINTED] = {&queued__v1__change_request__descriptor, true, true, fill_change},
     [RPC_UPDATE] = {&queued__v1__update_request__descriptor, true, true, fill_update},
     [RPC_DRAIN] = {&queued__v1__drain_request__descriptor, true, false, fill_drain},
     [RPC_UNDRAIN] = {&queued__v1__drain_request__descriptor, true, false, fill_drain},

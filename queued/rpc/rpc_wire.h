@@ -63,6 +63,7 @@ enum rpc_method {
     RPC_RESERVE,
     RPC_UNRESERVE,
     RPC_RESERVATIONS,
+    RPC_CHECKPOINTED = 80,
     RPC_DEFRAG = 90,
     RPC_METHODS, /* numbers between may be unused */
 };

@@ -171,6 +171,7 @@ struct spec *spec_copy(const struct spec *s)
     to->slice_level = copy_text(a, s->slice_level);
     to->preemption_policy = copy_text(a, s->preemption_policy);
     to->on_preemption = copy_text(a, s->on_preemption);
+    to->exit_zero = copy_text(a, s->exit_zero);
     to->depends_on = copy_pairs(a, &s->depends_on);
     spec_copy_failure(a, &to->failure, &s->failure);
     to->topology_preferred = copy_text(a, s->topology_preferred);
@@ -442,4 +443,8 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_pairs(&f, &s->depends_on);
     }
     feed_failure(&f, &s->failure);
+    if (s->exit_zero) {
+        feed_text(&f, "exitZero");
+        feed_text(&f, s->exit_zero);
+    }
 }

@@ -173,6 +173,7 @@ struct spec {
     const char *on_preemption;     /* "requeue", "end"; NULL: requeue */
     uint32_t elastic_step;         /* pods by which an elastic gang changes; 0: 1 */
     usec_t grow_cooldown_us;       /* 0: ELASTIC_COOLDOWN_S */
+    const char *exit_zero;         /* checkpoint.exitZero: "requeue", "done"; NULL: requeue */
     bool is_movable;               /* preemption.movable: defragmentation may move it */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec_check_failure.c - is this failurePolicy acceptable?
+/* spec_check_failure.c - is what follows a failure, or a notice, acceptable?
  */
 #include <string.h>
 
@@ -46,6 +46,11 @@ int spec_check_failure(const struct check *c)
         return spec_bad(c, "spec.failurePolicy.backoff.initial", "must be 1s to 24h");
     if (f->backoff_max_us && (f->backoff_max_us < USEC_PER_SEC || f->backoff_max_us > day))
         return spec_bad(c, "spec.failurePolicy.backoff.max", "must be 1s to 24h");
+    if (c->spec->exit_zero && strcmp(c->spec->exit_zero, "requeue") != 0 &&
+        strcmp(c->spec->exit_zero, "done") != 0)
+        return err_set(c->err, ERR_INVALID,
+                       "spec.checkpoint.exitZero: '%.31s' is none of requeue, done",
+                       c->spec->exit_zero);
     if (f->n_rules > JOB_RULES_MAX)
         return spec_bad(c, "spec.failurePolicy.rules", "more than 32");
     for (uint32_t i = 0; i < f->n_rules; i++)

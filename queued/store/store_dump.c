@@ -158,6 +158,7 @@ static void dump_job(struct str *b, struct store_bytes key, const ProtobufCMessa
     add_text(b, "reason_text", r->reason_text);
     add_int(b, "attempt", r->attempt);
     add_int(b, "restarts", r->restarts);
+    add_int(b, "checkpointed_at", r->checkpointed_at);
     add_int(b, "submitted_at", r->submitted_at);
     add_int(b, "state_since", r->state_since);
     add_nonzero(b, "not_before", r->not_before);

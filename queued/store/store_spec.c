@@ -202,6 +202,7 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     r->preemption_policy = text(s->preemption_policy);
     PACK(r, max_lost_gpu_hours, s->max_lost_gpu_hours);
     r->on_preemption = text(s->on_preemption);
+    r->exit_zero = text(s->exit_zero);
     PACK(r, movable, s->is_movable);
     r->slice_level = text(s->slice_level);
     PACK(r, slice_size, s->slice_size);
@@ -430,6 +431,7 @@ static struct spec *take_spec(const spec_record *r)
     s->preemption_policy = copy(a, r->preemption_policy);
     s->max_lost_gpu_hours = r->max_lost_gpu_hours;
     s->on_preemption = copy(a, r->on_preemption);
+    s->exit_zero = copy(a, r->exit_zero);
     s->is_movable = r->movable;
     s->slice_level = copy(a, r->slice_level);
     s->slice_size = s->slice_level ? r->slice_size : 0;

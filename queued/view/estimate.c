@@ -65,7 +65,7 @@ static bool is_stopping(const struct job *j)
 static usec_t expected_end(const struct job *j)
 {
     if (is_stopping(j))
-        return j->state_since + j->grace_us;
+        return j->state_since + (job_has_saved(j) ? 0 : j->grace_us);
     return (j->running_at ? j->running_at : j->attempt_at) + j->max_runtime_us;
 }
 
@@ -211,6 +211,7 @@ static void plan_init(struct plan *p, const struct state *s, usec_t now)
     p->s->pass_gen = s->pass_gen;
     p->s->mature_at = s->mature_at;
     p->s->mature_gen = s->mature_gen;
+    p->s->checkpoint_gen = s->checkpoint_gen;
     tenants_copy(&p->s->tenants, &s->tenants);
     copy_jobs(p, s);
     backfill_copy(p->s, s);

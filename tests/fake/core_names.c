@@ -68,10 +68,10 @@ static const char *const event_names[] = {
     [JOB_EV_ALL_DONE] = "all-done",       [JOB_EV_GIVE_UP] = "give-up",
     [JOB_EV_PREEMPT] = "preempt",         [JOB_EV_ALL_GONE] = "all-gone",
     [JOB_EV_REPLACED] = "replaced",       [JOB_EV_REQUEUE] = "requeue",
-    [JOB_EV_UPDATE] = "update",
+    [JOB_EV_UPDATE] = "update",           [JOB_EV_CHECKPOINTED] = "checkpointed",
 };
 
 const char *job_event_name(enum job_event e)
 {
-    return e >= JOB_EV_PLACED && e <= JOB_EV_UPDATE ? event_names[e] : "unknown";
+    return e >= JOB_EV_PLACED && e <= JOB_EV_CHECKPOINTED ? event_names[e] : "unknown";
 }

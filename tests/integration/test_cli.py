@@ -68,11 +68,14 @@ class Cli(CliSite):
         self.good("cancel", waits)
         self.refused(5, "submit an ended one again", "requeue", waits)
         self.refused(5, "only a running job is preempted", "preempt", waits)
+        self.refused(5, "has something to save", "checkpointed", waits)
         self.refused(3, "no job nope", "release", "nope")
         self.refused(2, "name the jobs", "hold")
         job = self.submit("again", 1, "gang.queued/run-duration: 1h")
         self.assertEqual(self.run_cli("wait", job, "--for", "running", "--timeout", "30s")[0], 0)
         self.refused(5, "requeue a running one first", "hold", job)
+        self.assertEqual(self.good("checkpointed", job), f"job/{job} is Running\n")
+        self.assertRegex(self.good("describe", job), r"\n  saved +\d{4}-")
         for attempt, verb in ((2, "requeue"), (3, "preempt")):
             self.assertIn("job/" + job, self.good(verb, job))
             for _ in range(300):

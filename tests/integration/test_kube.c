@@ -316,6 +316,39 @@ static void a_pod_that_is_replaced_is_gone_and_the_new_one_is_seen(void **state)
     world_destroy(w);
 }
 
+/* Seconds that the API gives a deleted pod; -1: there is none. */
+static int64_t grace_left(struct world *w, const char *path)
+{
+    cJSON *pod = ask(w, "GET", path, NULL);
+    int64_t left = json_int(pod, "metadata.deletionGracePeriodSeconds", -1);
+
+    cJSON_Delete(pod);
+    return left;
+}
+
+static void a_gang_that_has_saved_gets_no_more_grace(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(603, NULL);
+    struct spec_pair slow = {"gang.queued/stop-delay", "3s"};
+    char *path = pod_path(t, 0);
+
+    (void)state;
+    t->spec->annotations = (struct spec_pairs){&slow, 1};
+    t->gang.grace_us = 60 * USEC_PER_SEC;
+    start(w, t);
+    world_until(w, all(w->is_bound));
+    stop(w, t);
+    world_until(w, grace_left(w, path) == 60);
+    t->gang.has_saved = true;
+    stop(w, t);
+    world_until(w, grace_left(w, path) == 1);
+    world_until(w, all(w->is_gone) && w->n_service_gone);
+    free(path);
+    team_destroy(t);
+    world_destroy(w);
+}
+
 static void a_stray_pod_goes_only_with_its_own_uid(void **state)
 {
     struct world *w = world_ready(NULL);
@@ -366,6 +399,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_missing_namespace_is_tried_later),
         cmocka_unit_test(a_pod_of_someone_else_under_our_name_is_left_alone),
         cmocka_unit_test(a_pod_that_is_replaced_is_gone_and_the_new_one_is_seen),
+        cmocka_unit_test(a_gang_that_has_saved_gets_no_more_grace),
         cmocka_unit_test(a_stray_pod_goes_only_with_its_own_uid),
     };
 

@@ -141,7 +141,7 @@ class Identity(RpcTest):
         for method in wire.METHODS:
             spec = ((2, wire.golden_spec()),)
             fields = {"submit": spec, "estimate": spec, "watch": ((6, 1),)}.get(method, ())
-            if method in ("cancel", "get", "why", "hold", "release", "requeue", "preempt",
+            if method in ("cancel", "get", "why", "hold", "release", "requeue", "preempt", "checkpointed",
                           "update", "drain", "undrain", "tenant-stop", "tenant-resume"):
                 fields = ((2, "x"),)
             if method in ("reserve", "unreserve"):

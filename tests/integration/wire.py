@@ -14,7 +14,7 @@ METHODS = {
     "hello": 1, "submit": 2, "cancel": 3, "get": 4, "list": 5,
     "why": 6, "watch": 7, "nodes": 8, "topology": 9, "tenants": 10,
     "hold": 11, "release": 12, "requeue": 13, "preempt": 14,
-    "update": 15, "drain": 16, "undrain": 17,
+    "checkpointed": 80, "update": 15, "drain": 16, "undrain": 17,
     "tenant-stop": 25, "tenant-resume": 26,
     "estimate": 30, "reserve": 31, "unreserve": 32, "reservations": 33, "defrag": 90,
 }
@@ -194,6 +194,7 @@ def golden():
         "topology": (), "tenants": (), "hold": ((2, "resnet-7f3k"), (3, "fix data path")),
         "release": ((2, "resnet-7f3k"),), "requeue": ((2, "resnet-7f3k"), (3, "slow node")),
         "preempt": ((2, "resnet-7f3k"), (3, "slow node")),
+        "checkpointed": ((2, "resnet-7f3k"),),
         "update": ((2, "resnet-7f3k"), (3, "more time"), (4, "low"), (5, "vision"),
                    (6, 7200 * 10**6), (7, "block"), (8, "rack")),
         "drain": ((2, "node-007"), (3, "disk swap")), "undrain": ((2, "node-007"),),

@@ -182,9 +182,10 @@ static struct job_id some_job(const struct client *c, usec_t now)
 /* Held jobs are released more often than others are held: they have to end, too. */
 static void change(struct client *c, struct inbox *inbox, usec_t now)
 {
-    static const enum job_verb verbs[] = {VERB_HOLD,    VERB_HOLD,    VERB_RELEASE, VERB_RELEASE,
-                                          VERB_REQUEUE, VERB_REQUEUE, VERB_REQUEUE, VERB_PREEMPT,
-                                          VERB_PREEMPT, VERB_PREEMPT};
+    static const enum job_verb verbs[] = {VERB_HOLD,    VERB_HOLD,         VERB_RELEASE,
+                                          VERB_RELEASE, VERB_REQUEUE,      VERB_REQUEUE,
+                                          VERB_REQUEUE, VERB_PREEMPT,      VERB_PREEMPT,
+                                          VERB_PREEMPT, VERB_CHECKPOINTED, VERB_CHECKPOINTED};
     struct job_id job = some_job(c, now);
     struct request *r = new_request(c);
 
@@ -192,6 +193,13 @@ static void change(struct client *c, struct inbox *inbox, usec_t now)
     r->verb = verbs[rng_below(c->rng, ARRAY_LEN(verbs))];
     r->job = job;
     send(c, r, inbox, now);
+    if (r->verb == VERB_PREEMPT && rng_one_in(c->rng, 2)) { /* it saves at once */
+        r = new_request(c);
+        r->is_verb = true;
+        r->verb = VERB_CHECKPOINTED;
+        r->job = job;
+        send(c, r, inbox, now);
+    }
     if (r->verb >= VERB_REQUEUE && rng_one_in(c->rng, 3)) /* on its way back to the queue */
         client_cancel(c, inbox, now, job);
 }

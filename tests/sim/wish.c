@@ -282,6 +282,8 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         s->preemptible = rng_one_in(&g, 4) ? SPEC_NO : SPEC_YES;
     if (rng_one_in(&g, 4))
         s->on_preemption = rng_one_in(&g, 2) ? "end" : "requeue";
+    if (rng_one_in(&g, 4))
+        s->exit_zero = "done";
     if (rng_one_in(&g, 8))
         s->preemption_policy = rng_one_in(&g, 2) ? "Never" : "LowerPriority";
     if (rng_one_in(&g, 20))

@@ -180,8 +180,10 @@ void world_pod_delete(struct world *w, struct w_pod *p, usec_t grace_us)
         world_pod_remove(w, p);
         return;
     }
-    if (p->is_deleting)
+    if (p->is_deleting) {
+        p->gone_at = p->gone_at < w->now + grace_us ? p->gone_at : w->now + grace_us;
         return;
+    }
     p->is_deleting = true;
     p->gone_at = w->now + rng_between(w->rng, 0, 2 * USEC_PER_SEC);
     if (fault_hits(w->faults, FAULT_POD_STOPS_SLOWLY, 1000))

@@ -164,6 +164,10 @@ static const struct expected {
      {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
+    {RPC_CHECKPOINTED,
+     {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_UPDATE,
      {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
@@ -261,7 +265,8 @@ static int tear_down(void **state)
 static bool changes_job(enum rpc_method method)
 {
     return method == RPC_CANCEL || method == RPC_HOLD || method == RPC_RELEASE ||
-           method == RPC_REQUEUE || method == RPC_PREEMPT || method == RPC_UPDATE;
+           method == RPC_REQUEUE || method == RPC_PREEMPT || method == RPC_CHECKPOINTED ||
+           method == RPC_UPDATE;
 }
 
 static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method method,

@@ -131,8 +131,9 @@ static void unknown_fields_are_refused_in_changes_and_skipped_in_reads(void **st
     static const struct {
         uint16_t method;
         int expected;
-    } rows[] = {{RPC_CANCEL, -1},  {RPC_HOLD, -1},   {RPC_RELEASE, -1}, {RPC_REQUEUE, -1},
-                {RPC_PREEMPT, -1}, {RPC_UPDATE, -1}, {RPC_GET, 0},      {RPC_WHY, 0}};
+    } rows[] = {{RPC_CANCEL, -1},       {RPC_HOLD, -1},    {RPC_RELEASE, -1},
+                {RPC_REQUEUE, -1},      {RPC_PREEMPT, -1}, {RPC_UPDATE, -1},
+                {RPC_CHECKPOINTED, -1}, {RPC_GET, 0},      {RPC_WHY, 0}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -305,6 +306,7 @@ static const struct {
     {"v1-requeue.bin", RPC_REQUEUE},
     {"v1-preempt.bin", RPC_PREEMPT},
     {"v1-update.bin", RPC_UPDATE},
+    {"v1-checkpointed.bin", RPC_CHECKPOINTED},
     {"v1-drain.bin", RPC_DRAIN},
     {"v1-undrain.bin", RPC_UNDRAIN},
     {"v1-tenant-stop.bin", RPC_TENANT_STOP},
@@ -446,6 +448,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     role->driver_min = "550.54";
     role->cuda_min = "12.4";
     role->mixed_drivers = true;
+    s->exit_zero = "done";
     s->failure = (struct spec_failure){1, 2, 3, SPEC_NO, rules, 2};
     role->spread = (struct spec_spread){"rack", 2, true};
     again = rpc_spec_from(rpc_spec_to(&arena, s));

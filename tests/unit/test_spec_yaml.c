@@ -75,6 +75,7 @@ static void check_failure_policy(const struct queued_spec *s)
 {
     assert_true(s->reset_after_us == INT64_C(7200000000));
     assert_true(s->backoff_us == INT64_C(10000000) && s->backoff_max_us == INT64_C(300000000));
+    assert_string_equal(s->exit_zero, "done");
     assert_true(s->has_exclude_nodes && !s->excludes_nodes);
     assert_int_equal(s->n_rules, 2);
     assert_int_equal(s->rules[0].n_codes, 2);
@@ -257,7 +258,7 @@ static void what_is_not_acted_on_is_refused_with_its_path(void **state)
         "envFrom", "secrets", "ports",      "imagePullPolicy",
     };
     static const char *const in_resources[] = {"mig"};
-    static const char *const in_checkpoint[] = {"signal", "target", "path", "exitZero"};
+    static const char *const in_checkpoint[] = {"signal", "target", "path", "beforeEnd"};
     char text[512], want[256];
 
     (void)state;

@@ -204,6 +204,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->preemption_policy = "Never";
         want->max_lost_gpu_hours = 40;
         want->on_preemption = "end";
+        want->exit_zero = "done";
         want->is_movable = choice == SPEC_NO;
         want->failure = (struct spec_failure){.reset_after_us = 1,
                                               .backoff_us = 2,

@@ -146,7 +146,7 @@ static void what_a_state_does_not_allow_is_refused_with_what_to_do(void **state)
     (void)core_cancel(c, j->id);
     core_gone_all(c, j->id);
     core_service_gone(c, j->id);
-    for (enum job_verb v = VERB_HOLD; v <= VERB_PREEMPT; v++)
+    for (enum job_verb v = VERB_HOLD; v <= VERB_CHECKPOINTED; v++)
         assert_int_equal(core_verb(c, j->id, v).code, ERR_CONFLICT);
     assert_int_equal(core_verb(c, (struct job_id){7}, VERB_HOLD).code, ERR_NOT_FOUND);
 }
