@@ -133,6 +133,8 @@ struct queued_spec {
     uint32_t elastic_step;         /* pods; 0: the default */
     int64_t grow_cooldown_us;
     bool is_movable;     /* defragmentation may move it */
+    int64_t max_wait_us; /* topology.maxWait; 0: required for ever */
+    int64_t deadline_us; /* since 1970; 0: none */
     uint32_t slice_size; /* topology.slice; 0: none */
     const char *slice_level;
     bool is_held; /* begins Held, until released */

@@ -42,6 +42,16 @@ static void put_duration(struct arena *a, struct document *map, const char *key,
         document_put_text(a, map, key, arena_strdup(a, format_duration_exact(buf, (usec_t)usec)));
 }
 
+static void put_instant(struct arena *a, struct document *map, const char *key, usec_t t)
+{
+    char buf[FORMAT_MAX];
+
+    if (t > 0)
+        document_put_text(
+            a, map, key,
+            arena_strdup(a, t % USEC_PER_SEC ? format_micro_time(buf, t) : format_time(buf, t)));
+}
+
 static void put_bytes(struct arena *a, struct document *map, const char *key, bool has, int64_t v)
 {
     char buf[FORMAT_MAX];
@@ -277,10 +287,12 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     put_depends(a, d, m);
     put_duration(a, d, "maxRuntime", m->has_max_runtime_us && m->max_runtime_us, m->max_runtime_us);
     put_duration(a, d, "maxQueueTime", m->has_max_queue_us && m->max_queue_us, m->max_queue_us);
+    put_instant(a, d, "deadline", (usec_t)m->deadline_us);
     put_duration(a, gang, "startTimeout", m->has_start_timeout_us, m->start_timeout_us);
     put_nonempty(a, d, "gang", gang);
     document_put_text(a, topology, "required", m->topology_required);
     document_put_text(a, topology, "preferred", m->topology_preferred);
+    put_duration(a, topology, "maxWait", m->max_wait_us > 0, m->max_wait_us);
     if (m->slice_level) {
         struct document *slice = document_put_map(a, topology, "slice");
 

@@ -200,6 +200,10 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->elastic_step = s->elastic_step;
     m->has_grow_cooldown_us = s->grow_cooldown_us > 0;
     m->grow_cooldown_us = (uint64_t)s->grow_cooldown_us;
+    m->has_max_wait_us = s->max_wait_us > 0;
+    m->max_wait_us = (uint64_t)s->max_wait_us;
+    m->has_deadline_us = s->deadline_us > 0;
+    m->deadline_us = (uint64_t)s->deadline_us;
 }
 
 static void pack_failure(Queued__V1__JobSpec *m, const struct queued_spec *s, struct arena *arena)

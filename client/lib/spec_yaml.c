@@ -10,6 +10,7 @@
 #include "spec/limits.h"
 #include "spec_read.h"
 #include "util/mem.h"
+#include "util/parse.h"
 
 #define API_VERSION "gang.queued/v1"
 #define KIND        "GangJob"
@@ -85,7 +86,7 @@ static const struct yaml_field topology_fields[] = {
     {"required", read_level, offsetof(struct spec_draft, spec.topology_required), false, NULL},
     {"preferred", read_level, offsetof(struct spec_draft, spec.topology_preferred), false, NULL},
     {"slice", read_slice, 0, false, NULL},
-    {"maxWait", NULL, 0, false, SPEC_LATER},
+    {"maxWait", read_duration, offsetof(struct spec_draft, spec.max_wait_us), false, NULL},
 };
 
 static int read_topology(const struct yaml_at *at, void *out, struct err *err)
@@ -259,6 +260,21 @@ static int read_depends(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int read_deadline(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    struct err why;
+    const char *s;
+    usec_t t;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (parse_time(s, &t, &why))
+        return yaml_fail(at, err, "%s", why.text);
+    d->spec.deadline_us = t;
+    return 0;
+}
+
 #define SPEC(field) offsetof(struct spec_draft, spec.field)
 
 static const struct yaml_field spec_fields[] = {
@@ -277,7 +293,7 @@ static const struct yaml_field spec_fields[] = {
     {"preemption", read_preemption, 0, false, NULL},
     {"hold", read_flag, SPEC(is_held), false, NULL},
     {"startAfter", NULL, 0, false, SPEC_LATER},
-    {"deadline", NULL, 0, false, SPEC_LATER},
+    {"deadline", read_deadline, 0, false, NULL},
     {"dependsOn", read_depends, 0, false, NULL},
     {"rendezvous", NULL, 0, false, SPEC_LATER},
     {"completion", NULL, 0, false, SPEC_LATER},

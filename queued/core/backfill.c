@@ -103,7 +103,11 @@ void backfill_moved(struct state *s)
 
 usec_t backfill_end_from(const struct job *j, usec_t start)
 {
-    return start + span(j->start_timeout_us) + span(j->max_runtime_us) + span(j->grace_us);
+    usec_t running = start + span(j->start_timeout_us), end = running + span(j->max_runtime_us);
+
+    if (j->deadline_at && j->deadline_at < end)
+        end = j->deadline_at > running ? j->deadline_at : running;
+    return end + span(j->grace_us);
 }
 
 usec_t backfill_end(const struct job *j, usec_t now)

@@ -19,6 +19,7 @@
 #include "core/order.h"
 #include "core/orphan.h"
 #include "core/timers.h"
+#include "core/relax.h"
 #include "util/str.h"
 
 enum { PENDING_MAX_DEFAULT = 10000, NAME_ROUNDS_MAX = 1000 };
@@ -263,7 +264,7 @@ void intake_drop_job(struct state *s, struct job *j)
     vec_remove(&s->ids, at);
     timer_set(s, j, 0);
     HASH_DELETE(hh_name, s->jobs_by_name, j);
-    demand_release(&s->cluster, &s->demands, j->demand);
+    relax_fini(s, j);
     job_drop_members(s, j);
     job_destroy(j);
 }
@@ -316,6 +317,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->submitted_at = j->queued_at = j->state_since = s->now;
     j->max_runtime_us = spec->max_runtime_us;
     j->max_queue_us = spec->max_queue_us;
+    j->deadline_at = spec->deadline_us;
     j->start_timeout_us = spec->start_timeout_us;
     j->grace_us = spec->checkpoint_grace_us;
     j->max_restarts = spec->max_restarts;
@@ -329,7 +331,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     job_set_reason(j, spec->is_held ? "Held" : "NotEvaluated", spec->is_held ? text : "");
     j->is_resumed = true;
     (void)depend_resolve(s, spec, j, NULL); /* it was asked before: intake_admit_submit() */
-    j->demand = demand_of(&s->cluster, &s->demands, spec);
+    relax_init(s, j, spec);
     return j;
 }
 

@@ -89,8 +89,13 @@ struct job {
     usec_t max_runtime_us, max_queue_us, start_timeout_us, grace_us;
     uint32_t max_restarts;
     struct demand *demand; /* interned in the state; shared */
-    uint8_t digest[32];    /* of the spec as submitted (spec_feed), SHA-256 */
-    uint32_t n_updates;    /* in memory only: two changes of one spec must not overlap */
+    struct demand
+        *other;         /* with the required level preferred; once is_relaxed: without (relax.h) */
+    usec_t max_wait_us; /* topology.maxWait; 0: none */
+    usec_t deadline_at; /* 0: none */
+    bool is_relaxed;
+    uint8_t digest[32]; /* of the spec as submitted (spec_feed), SHA-256 */
+    uint32_t n_updates; /* in memory only: two changes of one spec must not overlap */
 
     /* moves */
     enum job_state state;

@@ -15,6 +15,7 @@
 #include "core/claim.h"
 #include "core/depend.h"
 #include "core/order.h"
+#include "core/relax.h"
 #include "core/share.h"
 #include "core/timers.h"
 #include "util/str.h"
@@ -218,6 +219,17 @@ usec_t job_back_off(uint32_t n, int64_t seconds, int64_t cap)
     return (d > cap ? cap : d) * USEC_PER_SEC;
 }
 
+static bool is_waiting(enum job_state s)
+{
+    return s == JOB_PENDING || s == JOB_HELD;
+}
+
+/* Does its deadline end this state? What starts is left to gang.startTimeout. */
+static bool may_be_late(const struct job *j)
+{
+    return is_waiting(j->state) || j->state == JOB_RUNNING;
+}
+
 void job_set_timer(struct state *s, struct job *j)
 {
     usec_t at = 0; /* the other states end by facts; nothing of theirs is left to time */
@@ -233,15 +245,14 @@ void job_set_timer(struct state *s, struct job *j)
             at = j->claim->until + s->settings->node_lost_us;
         if (j->not_before > s->now)
             at = j->not_before;
+        if (!j->claim && !j->waits.n && relax_at(j) && (!at || relax_at(j) < at))
+            at = relax_at(j);
         if (j->max_queue_us && !j->waits.n && (!at || j->queued_at + j->max_queue_us < at))
             at = j->queued_at + j->max_queue_us;
     }
+    if (j->deadline_at && may_be_late(j) && (!at || j->deadline_at < at))
+        at = j->deadline_at;
     timer_set(s, j, at);
-}
-
-static bool is_waiting(enum job_state s)
-{
-    return s == JOB_PENDING || s == JOB_HELD;
 }
 
 static void enter_pending(struct state *s, struct job *j, enum job_state from)
@@ -253,6 +264,7 @@ static void enter_pending(struct state *s, struct job *j, enum job_state from)
             tenant_wait(&s->tenants, job_account(j), 1);
     }
     j->queued_at = s->now;
+    relax_look(s, j, s->now);
     j->running_at = 0;
     order_add(s, j);
     claim_move(s, j);
@@ -360,6 +372,7 @@ void job_take(struct state *s, struct job *j, struct ev_placed *placed)
 void job_place(struct state *s, struct job *j, struct effects *fx)
 {
     j->attempt_at = s->now;
+    relax_look(s, j, s->now);
     job_activate(s, j);
     if (j->n_members > 1)
         j->has_service = true;
@@ -462,6 +475,13 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
     char text[REASON_TEXT_MAX + 1];
     char d[FORMAT_MAX];
 
+    if (j->deadline_at && s->now >= j->deadline_at && may_be_late(j)) {
+        (void)snprintf(text, sizeof(text), "its deadline was %s", format_time(d, j->deadline_at));
+        late.code = "Deadline";
+        late.text = text;
+        (void)job_move(s, j, &late, fx);
+        return;
+    }
     switch (j->state) {
     case JOB_PENDING:
         if (j->max_queue_us && s->now >= j->queued_at + j->max_queue_us) {
@@ -478,6 +498,7 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
         }
         if (j->bucket)
             order_wake(s, j->bucket); /* its back-off is over */
+        relax_look(s, j, j->waits.n ? 0 : s->now);
         job_set_timer(s, j);
         return;
     case JOB_BINDING:

@@ -24,6 +24,7 @@
 #include "core/timers.h"
 #include "core/verbs.h"
 #include "core/window.h"
+#include "core/relax.h"
 #include "util/str.h"
 
 struct state *state_create(const struct settings *settings)
@@ -84,7 +85,7 @@ void state_destroy(struct state *s)
     for (size_t i = 0; i < s->by_id.n; i++) {
         struct job *j = s->by_id.v[i];
 
-        demand_release(&s->cluster, &s->demands, j->demand);
+        relax_fini(s, j);
         job_destroy(j);
     }
     free_tables(s);
@@ -286,7 +287,10 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
             !cluster_node(&s->cluster, job->members[i].node_ix))
             return err_set(err, ERR_INVALID, "job %s has a member without a node",
                            job_id_format(id, job->id));
-    job->demand = demand_of(&s->cluster, &s->demands, spec);
+    relax_init(s, job, spec);
+    job->deadline_at = spec->deadline_us;
+    if (job_state_is_active(job->state)) /* as it was when it was decided */
+        relax_look(s, job, job->attempt_at);
     job->tenant_ix = settings_tenant(s->settings, job->tenant);
     job->is_resumed = false;
     job->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;

@@ -13,6 +13,7 @@
 #include "core/intake.h"
 #include "core/job_life.h"
 #include "core/order.h"
+#include "core/relax.h"
 #include "util/str.h"
 
 static int check_job(const struct state *s, const struct ev_update *ev, const struct job *j,
@@ -60,7 +61,7 @@ static void pending_add(struct state *s, const struct job *j, int n)
 
 static void take_spec(struct state *s, struct job *j, const struct spec *spec)
 {
-    struct demand *old = j->demand;
+    struct job old = *j;
 
     pending_add(s, j, -1);
     HASH_DELETE(hh_name, s->jobs_by_name, j);
@@ -74,8 +75,9 @@ static void take_spec(struct state *s, struct job *j, const struct spec *spec)
     j->tenant_ix = settings_tenant(s->settings, spec->tenant);
     j->priority = spec->priority;
     j->max_runtime_us = spec->max_runtime_us;
-    j->demand = demand_of(&s->cluster, &s->demands, spec);
-    demand_release(&s->cluster, &s->demands, old);
+    relax_init(s, j, spec);
+    relax_fini(s, &old);
+    relax_look(s, j, s->now);
     pending_add(s, j, 1);
 }
 
@@ -96,6 +98,7 @@ void update_apply(struct state *s, struct ev_update *ev, struct effects *fx)
     take_spec(s, j, ev->spec);
     if (is_ordered)
         order_add(s, j);
+    job_set_timer(s, j);
     j->n_updates++;
     intake_text(text, &ev->caller, ev->why);
     note = job_note(s, j, j->state, JOB_EV_UPDATE, fx); /* the job keeps the reason it waits for */

@@ -118,6 +118,8 @@ static const struct rpc_rule spec_rules[] = {
     {"slice_size", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
     {"elastic_step", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
     {"grow_cooldown_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"max_wait_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"deadline_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"reset_after_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"backoff_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"backoff_max_us", RULE_NUMBER, 0, USEC_MAX, 1},

@@ -187,6 +187,8 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->slice_size = m->slice_size;
     s->elastic_step = m->elastic_step;
     s->grow_cooldown_us = (usec_t)m->grow_cooldown_us;
+    s->max_wait_us = (usec_t)m->max_wait_us;
+    s->deadline_us = (usec_t)m->deadline_us;
     s->depends_on = rpc_pairs_from(a, m->depends_on, m->n_depends_on);
     return s;
 }
@@ -425,6 +427,10 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->elastic_step = s->elastic_step;
     m->has_grow_cooldown_us = s->grow_cooldown_us > 0;
     m->grow_cooldown_us = (uint64_t)s->grow_cooldown_us;
+    m->has_max_wait_us = s->max_wait_us > 0;
+    m->max_wait_us = (uint64_t)s->max_wait_us;
+    m->has_deadline_us = s->deadline_us > 0;
+    m->deadline_us = (uint64_t)s->deadline_us;
     m->n_depends_on = s->depends_on.n;
     m->depends_on = rpc_pairs_to(a, &s->depends_on);
     return m;

@@ -49,6 +49,7 @@ static int apply(const struct rpc_call *c, struct spec *s, struct err *err)
     if (*required || *preferred) {
         s->topology_required = *required ? arena_strdup(&s->arena, required) : NULL;
         s->topology_preferred = *preferred ? arena_strdup(&s->arena, preferred) : NULL;
+        s->max_wait_us = *required ? s->max_wait_us : 0;
     }
     if (*tenant) {
         uint32_t t = settings_tenant(settings, tenant);

@@ -74,6 +74,8 @@ enum {
     LIST_PAGE_MAX = 500,
 };
 
+#define SPEC_TIME_MAX (INT64_C(7258118400) * 1000000) /* 2200-01-01, in microseconds */
+
 _Static_assert(JOB_BASE_NAME_MAX + 5 == JOB_NAME_MAX, "name, dash, four characters");
 _Static_assert(JOB_NAME_MAX + 1 + ROLE_NAME_MAX + 1 + 4 <= 63, "a host name fits 63");
 

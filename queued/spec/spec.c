@@ -447,4 +447,9 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_text(&f, "exitZero");
         feed_text(&f, s->exit_zero);
     }
+    if (s->max_wait_us || s->deadline_us) {
+        feed_text(&f, "time");
+        feed_number(&f, s->max_wait_us);
+        feed_number(&f, s->deadline_us);
+    }
 }

@@ -158,6 +158,8 @@ struct spec {
     usec_t start_timeout_us;        /* gang.startTimeout; default 10 min */
     const char *topology_required;  /* level name, "host" or NULL */
     const char *topology_preferred; /* level name, "host", "any" or NULL: the default */
+    usec_t max_wait_us;             /* topology.maxWait; 0: required for ever */
+    usec_t deadline_us;             /* since 1970; 0: none */
     const char *slice_level;        /* level name or "host"; NULL: no slices */
     uint32_t slice_size;            /* consecutive pods of a role with GPUs; 0: no slices */
     struct spec_role *roles;

@@ -196,6 +196,12 @@ static int check_times(struct check *c)
         return spec_bad(c, "spec.maxRuntime", "must be 1s to 366d");
     if (s->max_queue_us && (s->max_queue_us < USEC_PER_SEC || s->max_queue_us > year))
         return spec_bad(c, "spec.maxQueueTime", "must be 1s to 366d");
+    if (s->max_wait_us && (s->max_wait_us < USEC_PER_SEC || s->max_wait_us > year))
+        return spec_bad(c, "spec.topology.maxWait", "must be 1s to 366d");
+    if (s->max_wait_us && !s->topology_required)
+        return spec_bad(c, "spec.topology.maxWait", "is for topology.required, which is missing");
+    if (s->deadline_us < 0 || s->deadline_us > SPEC_TIME_MAX)
+        return spec_bad(c, "spec.deadline", "is no time before the year 2200");
     if (s->start_timeout_us < USEC_PER_SEC || s->start_timeout_us > 24 * 3600 * USEC_PER_SEC)
         return spec_bad(c, "spec.gang.startTimeout", "must be 1s to 24h");
     if (s->checkpoint_grace_us < 0 || s->checkpoint_grace_us > c->settings->grace_cap_us)

@@ -208,6 +208,8 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     PACK(r, slice_size, s->slice_size);
     PACK(r, elastic_step, s->elastic_step);
     PACK(r, grow_cooldown_us, s->grow_cooldown_us);
+    PACK(r, max_wait_us, s->max_wait_us);
+    PACK(r, deadline_us, s->deadline_us);
     r->depends_on = make_pairs(&s->depends_on, &r->n_depends_on, a);
 }
 
@@ -437,6 +439,8 @@ static struct spec *take_spec(const spec_record *r)
     s->slice_size = s->slice_level ? r->slice_size : 0;
     s->elastic_step = r->elastic_step;
     s->grow_cooldown_us = r->grow_cooldown_us;
+    s->max_wait_us = s->topology_required && r->max_wait_us > 0 ? r->max_wait_us : 0;
+    s->deadline_us = r->deadline_us > 0 ? r->deadline_us : 0;
     take_pairs(&s->depends_on, r->depends_on, r->n_depends_on, a);
     return s;
 }

@@ -18,6 +18,7 @@
 #include "core/job_life.h"
 #include "core/order.h"
 #include "core/preempt.h"
+#include "core/relax.h"
 #include "core/window.h"
 #include "util/str.h"
 
@@ -64,9 +65,12 @@ static bool is_stopping(const struct job *j)
 
 static usec_t expected_end(const struct job *j)
 {
+    usec_t end;
+
     if (is_stopping(j))
         return j->state_since + (job_has_saved(j) ? 0 : j->grace_us);
-    return (j->running_at ? j->running_at : j->attempt_at) + j->max_runtime_us;
+    end = (j->running_at ? j->running_at : j->attempt_at) + j->max_runtime_us;
+    return j->deadline_at && j->deadline_at < end ? j->deadline_at : end;
 }
 
 static struct planned *planned_of(const struct estimates *e, struct job_id id)
@@ -104,6 +108,7 @@ static struct job *copy_job(struct plan *p, const struct job *from)
     *j = *from; /* texts are the original's */
     j->texts = j->reason.text = NULL;
     j->demand = copy_demand(p, from->demand);
+    j->other = from->other ? copy_demand(p, from->other) : NULL;
     memset(&j->waits, 0, sizeof(j->waits));
     j->bucket = NULL;
     j->failure = NULL;
@@ -224,7 +229,7 @@ static void plan_fini(struct plan *p)
     struct demand *d, *next;
 
     if (p->tried)
-        demand_release(&s->cluster, &s->demands, p->tried->demand);
+        relax_fini(s, p->tried);
     HASH_CLEAR(hh_name, s->jobs_by_name); /* before its first element goes */
     for (size_t i = 0; i < s->by_id.n; i++)
         job_destroy(s->by_id.v[i]);
@@ -269,7 +274,9 @@ static void settle(struct plan *p, size_t at, enum estimate_kind kind, usec_t no
 
 static usec_t gives_up_at(const struct job *j)
 {
-    return j->max_queue_us ? j->queued_at + j->max_queue_us : INT64_MAX;
+    usec_t at = j->max_queue_us ? j->queued_at + j->max_queue_us : INT64_MAX;
+
+    return j->deadline_at && j->deadline_at < at ? j->deadline_at : at;
 }
 
 static void give_up_due(struct plan *p, usec_t now)
@@ -277,6 +284,8 @@ static void give_up_due(struct plan *p, usec_t now)
     for (size_t i = p->waiting.n; i-- > 0;) {
         struct job *j = p->waiting.v[i];
 
+        if (!j->claim && !j->waits.n)
+            relax_look(p->s, j, now);
         if (gives_up_at(j) > now)
             continue;
         if (j->claim)
@@ -342,6 +351,7 @@ static usec_t next_instant(const struct plan *p, usec_t now)
     for (size_t i = 0; i < p->waiting.n; i++) {
         earlier(&at, p->waiting.v[i]->not_before, now);
         earlier(&at, gives_up_at(p->waiting.v[i]), now);
+        earlier(&at, relax_at(p->waiting.v[i]), now);
     }
     return at;
 }
@@ -492,8 +502,8 @@ const char *estimate_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e)
     case ESTIMATE_START:
         return "if gangs run until their maxRuntime and nothing new arrives";
     case ESTIMATE_TIMES_OUT:
-        (void)snprintf(buf, ESTIMATE_TEXT_MAX, "unknown: its maxQueueTime is over first, at %s",
-                       at);
+        (void)snprintf(buf, ESTIMATE_TEXT_MAX,
+                       "unknown: its maxQueueTime or deadline is over first, at %s", at);
         return buf;
     case ESTIMATE_NEVER:
         return "unknown: the ends of all gangs do not suffice";

@@ -9,6 +9,7 @@
 #include "view/explain_say.h"
 #include "core/hardware.h"
 #include "core/order.h"
+#include "core/relax.h"
 #include "util/str.h"
 
 enum { AHEAD_NAMED = 3 };
@@ -29,6 +30,7 @@ static const char *level_name(const struct settings *st, uint32_t hierarchy, uin
 static void describe_asks(const struct state *s, const struct job *j, struct explain *x)
 {
     const struct demand *d = j->demand;
+    char until[FORMAT_MAX];
     struct str b = {0};
 
     for (uint32_t r = 0; r < d->n_roles; r++) {
@@ -42,8 +44,12 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
     }
     if (d->required != IX_NONE)
         str_addf(&b, ", in one %s", level_name(s->settings, d->hierarchy, d->required));
+    if (relax_at(j))
+        str_addf(&b, " until %s, then preferred", format_time(until, relax_at(j)));
     if (d->preferred != IX_NONE && d->pods > 1 && d->preferred != d->required)
         str_addf(&b, ", prefers one %s", level_name(s->settings, d->hierarchy, d->preferred));
+    if (j->is_relaxed)
+        str_add(&b, " (no longer required: topology.maxWait is over)");
     for (uint32_t r = 0; r < d->n_roles; r++)
         if (d->roles[r].spread.key)
             str_addf(&b, ", spread over %.80s", d->roles[r].spread.key);
@@ -382,6 +388,9 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
         say_back_off(j, now, x);
     } else if (verdict->code[0]) {
         *x = *verdict;
+        if (relax_at(j) && strcmp(x->code, "TopologyUnavailable") == 0)
+            next_step(x, "from %s on the level is preferred only (topology.maxWait)",
+                      format_time(d, relax_at(j)));
     } else if (explain_window(s, j, now, x) || explain_reserved(s, j, now, x)) {
         return;
     } else if (j->position > 1) {

@@ -202,8 +202,11 @@ static int check_windows(const struct state *s, const struct job *j, struct err 
 {
     for (size_t i = 0; i < s->windows->v.n; i++) {
         const struct window *w = s->windows->v.v[i];
-        usec_t end = j->attempt_at + j->start_timeout_us + j->max_runtime_us + j->grace_us;
+        usec_t late = j->attempt_at + j->start_timeout_us, end = late + j->max_runtime_us;
 
+        if (j->deadline_at && j->deadline_at < end)
+            end = j->deadline_at > late ? j->deadline_at : late;
+        end += j->grace_us;
         if (j->attempt_at <= w->made_at || j->attempt_at >= w->to || end <= w->from ||
             (j->attempt_at >= w->from && is_below(j->tenant, w->tenant)) || j->n_replaced)
             continue;

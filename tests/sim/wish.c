@@ -113,6 +113,15 @@ static void some_spread(struct spec *s, struct spec_role *r)
         r->spread = (struct spec_spread){"kubernetes.io/hostname", 1, false};
 }
 
+/* The same: some give their level up after a time, or have to end by one. */
+static void some_instants(struct spec *s, uint64_t seed)
+{
+    if (s->topology_required && s->roles[0].replicas > 1)
+        s->max_wait_us = s->roles[0].replicas * 30 * USEC_PER_SEC;
+    if (s->is_held || seed % 8 == 0)
+        s->deadline_us = (INT64_C(1790000000) + (int64_t)(seed % 1500)) * USEC_PER_SEC;
+}
+
 static void some_role(struct spec *s, struct spec_role *r, uint32_t ix, struct rng *g)
 {
     static const uint32_t gpus[] = {1, 1, 2, 2, 4, 8, 8, 3, 9};
@@ -308,6 +317,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     for (uint32_t i = 0; i < s->n_roles; i++)
         some_spread(s, &s->roles[i]);
     some_growth(s, &g);
+    some_instants(s, seed);
     return s;
 }
 

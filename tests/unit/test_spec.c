@@ -230,6 +230,16 @@ static void lost_slices(struct spec *s)
     s->slice_level = "galaxy";
 }
 
+static void wait_for_nothing(struct spec *s)
+{
+    s->max_wait_us = 60 * USEC_PER_SEC;
+}
+
+static void far_deadline(struct spec *s)
+{
+    s->deadline_us = INT64_MAX;
+}
+
 static void bad_operator(struct spec *s)
 {
     affinity(s, "Is", 1);
@@ -296,6 +306,8 @@ static void each_fault_is_refused_with_its_path(void **state)
         {odd_slices, ERR_INVALID, "spec.topology.slice.size"},
         {wide_slices, ERR_INVALID, "spec.topology.slice.required"},
         {lost_slices, ERR_REFUSED, "spec.topology.slice.required"},
+        {wait_for_nothing, ERR_INVALID, "spec.topology.maxWait"},
+        {far_deadline, ERR_INVALID, "spec.deadline"},
         {bad_operator, ERR_INVALID, "spec.roles[0].placement.affinity"},
         {too_many_values, ERR_INVALID, "spec.roles[0].placement.affinity"},
         {bad_version, ERR_INVALID, "spec.roles[0].placement.driver.min"},
@@ -532,6 +544,8 @@ static void every_change_changes_the_digest(void **state)
         waits_for_failure,
         no_condition,
         odd_slices,
+        wait_for_nothing,
+        far_deadline,
         lost_slices,
         bad_operator,
         too_many_values,

@@ -101,6 +101,20 @@ static void check_placement(const struct queued_role *w)
     assert_true(w->is_spread_soft);
 }
 
+static void what_time_changes_is_read_and_a_bad_deadline_refused(void **state)
+{
+    struct spec_file f = load_file("tests/data/jobs/canonical.yaml");
+    const struct queued_spec *s = &f.specs[0];
+
+    (void)state;
+    assert_int_equal(s->max_wait_us, INT64_C(1800) * 1000000);
+    assert_int_equal(s->deadline_us, INT64_C(1796090400) * 1000000);
+    spec_file_fini(&f);
+    assert_refused("apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {name: a}\n"
+                   "spec:\n  deadline: tomorrow\n  roles:\n  - image: b\n",
+                   "job.yaml:5:13: spec.deadline: \"tomorrow\" is no time");
+}
+
 static void the_canonical_form_gives_every_field(void **state)
 {
     struct spec_file f = load_file("tests/data/jobs/canonical.yaml");
@@ -250,8 +264,8 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "startAfter", "deadline", "rendezvous", "completion", "array",
-        "cleanup",    "logs",     "disruption", "notify",     "utilizationPolicy",
+        "startAfter", "rendezvous", "completion",        "array", "cleanup", "logs",
+        "disruption", "notify",     "utilizationPolicy",
     };
     static const char *const in_role[] = {
         "spares",  "leader",  "startAfter", "template",
@@ -415,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_canonical_form_gives_every_field),
+        cmocka_unit_test(what_time_changes_is_read_and_a_bad_deadline_refused),
         cmocka_unit_test(the_short_form_means_what_the_canonical_one_says),
         cmocka_unit_test(topology_any_is_a_wish_too),
         cmocka_unit_test(a_file_may_hold_several_jobs),
