@@ -3,7 +3,7 @@
  *
  * Cost, compared in this order: highest priority, number of gangs, GPU time lost. In a domain
  * victims go, cheapest first, in doubling numbers until the taker fits; then each is given back,
- * the dearest first, if the taker still fits.
+ * the dearest first, if the taker still fits. If that ends in no legal set, all go first.
  */
 #include "core/preempt.h"
 
@@ -339,14 +339,14 @@ static bool fits(struct plan *p)
     return true;
 }
 
-/* Take victims of a domain, each legal after those before it, until the taker fits. */
-static bool take_enough(struct plan *p, const struct choice *c)
+/* Take victims of a domain, each legal after those before it, until the taker fits; or all. */
+static bool take_enough(struct plan *p, const struct choice *c, bool is_all)
 {
-    size_t next = c->bound.gangs;
+    size_t next = is_all ? SIZE_MAX : c->bound.gangs;
 
     p->out.n = p->n_out = 0;
     for (size_t i = c->from; i < c->to; i++) {
-        if (!is_legal(p, p->parts.v[i].job))
+        if (!is_all && !is_legal(p, p->parts.v[i].job))
             continue;
         *vec_push(&p->out) = &p->parts.v[i];
         take(p, p->out.v[p->n_out++]->job);
@@ -357,6 +357,22 @@ static bool take_enough(struct plan *p, const struct choice *c)
         next = 2 * p->n_out;
     }
     return p->n_out && fits(p);
+}
+
+/* Whoever was taken is there again. */
+static void undo(struct plan *p)
+{
+    while (p->n_out > 0)
+        future_hold(p->fork, p->out.v[--p->n_out]->job);
+    memcpy(p->shadow.tenants.v, p->base, p->base_size);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct part *x = *(struct part *const *)a, *y = *(struct part *const *)b;
+    int c = compare(x->job->charged_gpus, y->job->charged_gpus);
+
+    return c ? c : compare(x->job->id.v, y->job->id.v);
 }
 
 static bool is_overfull(const struct plan *p, const struct job *v)
@@ -392,18 +408,16 @@ static void give_back(struct plan *p, bool is_placed)
     p->n_out = kept;
 }
 
-static void reset_tenants(struct plan *p)
-{
-    memcpy(p->shadow.tenants.v, p->base, p->base_size);
-}
-
-/* Once more on the final set, with the models that the placement has. */
+/* Once more on the final set, with the models that the placement has. The small ones go first: the
+ * last one that a tenant above its quota gives may be a large one. */
 static bool is_set_legal(struct plan *p)
 {
     bool is_fine = p->n_out > 0;
 
-    reset_tenants(p);
+    memcpy(p->shadow.tenants.v, p->base, p->base_size);
     job_gpus(p->taker, p->found.u.placed.models, p->gpus);
+    if (p->n_out)
+        qsort(p->out.v, p->n_out, sizeof(struct part *), by_size);
     for (size_t i = 0; i < p->n_out; i++) {
         is_fine = is_fine && is_legal(p, p->out.v[i]->job);
         job_count_gpus(&p->shadow.tenants, p->out.v[i]->job, tenant_refund);
@@ -429,27 +443,39 @@ static void keep(struct plan *p, const struct cost *cost)
     }
 }
 
+/* A plan with the victims of one choice; false: none that is legal. */
+static bool plan_choice(struct plan *p, const struct choice *c, bool is_all)
+{
+    struct cost cost = {0};
+
+    if (!take_enough(p, c, is_all))
+        return false;
+    future_put(p->fork, p->taker->demand, &p->found.u.placed, cluster_hold);
+    give_back(p, true);
+    future_put(p->fork, p->taker->demand, &p->found.u.placed, cluster_release);
+    give_back(p, false);
+    for (size_t i = 0; i < p->n_out; i++)
+        add_cost(&cost, p->out.v[i]);
+    if (!is_set_legal(p) || cost.lost > p->taker->demand->max_lost)
+        return false;
+    if (!p->best.kind || by_cost(&cost, &p->best_cost) < 0)
+        keep(p, &cost);
+    return true;
+}
+
 static void try_choice(struct plan *p, const struct choice *c)
 {
     uint64_t gpus[MODELS_MAX];
-    struct cost cost = {0};
+    bool is_planned = false;
 
     memcpy(gpus, p->gpus, sizeof(gpus));
-    if (take_enough(p, c)) {
-        future_put(p->fork, p->taker->demand, &p->found.u.placed, cluster_hold);
-        give_back(p, true);
-        future_put(p->fork, p->taker->demand, &p->found.u.placed, cluster_release);
-        give_back(p, false);
-        for (size_t i = 0; i < p->n_out; i++)
-            add_cost(&cost, p->out.v[i]);
-        if (is_set_legal(p) && cost.lost <= p->taker->demand->max_lost &&
-            (!p->best.kind || by_cost(&cost, &p->best_cost) < 0))
-            keep(p, &cost);
+    for (int i = 0; i < 2 && !is_planned; i++) {
+        /* a cheap one that was of no use may have spent what is legal: all, and most are given back
+         */
+        is_planned = plan_choice(p, c, i == 1);
+        undo(p);
+        memcpy(p->gpus, gpus, sizeof(gpus));
     }
-    while (p->n_out > 0)
-        future_hold(p->fork, p->out.v[--p->n_out]->job);
-    reset_tenants(p);
-    memcpy(p->gpus, gpus, sizeof(gpus));
 }
 
 /* The tenants once all victims of claims are gone. */
