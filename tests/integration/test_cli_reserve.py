@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_cli_reserve.py - reservations of nodes from the command line, with the real daemon."""
+"""test_cli_reserve.py - reservations of nodes, topology.maxWait and deadline, with the real daemon."""
+import datetime
 import json
 import unittest
 
@@ -66,6 +67,25 @@ class Reserve(cli_site.CliSite):
         self.assertEqual((self.state(waits), self.state(own)), ("Pending", "Pending"))
         self.assertIn("ReservedForTenant", self.good("why", waits))
         self.good("cancel", "-y", theirs)
+
+    def test_a_required_level_is_given_up_after_max_wait_also_over_a_kill(self):
+        job = self.submit("wide", 6, "  topology: {required: rack, maxWait: 4s}\n")
+        self.assertRegex(self.good("why", job), r"in one rack until 20\S+, then preferred")
+        self.daemon.kill()
+        self.daemon.wait(10)
+        self.start_daemon()
+        cli_site.wait_for(lambda: self.state(job) == "Running", "the wide one")
+        spec = self.good("describe", job, "--spec")
+        self.assertIn("maxWait: 4s", spec)
+
+    def test_a_deadline_ends_what_waits_and_what_runs(self):
+        at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)
+        deadline = "  deadline: %s\n" % at.strftime("%Y-%m-%dT%H:%M:%SZ")
+        runs, waits = self.submit("runs", 6, deadline), self.submit("waits", 6, deadline)
+        cli_site.wait_for(lambda: self.state(runs) == "Running", "the first")
+        for job in (runs, waits):
+            cli_site.wait_for(lambda job=job: self.state(job) == "TimedOut", "the deadline")
+            self.assertIn("its deadline was 20", self.good("describe", job))
 
     def test_what_is_wrong_is_said(self):
         self.refused(2, "--to is missing", "reserve", "--nodes", "x")
