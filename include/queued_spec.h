@@ -138,6 +138,8 @@ struct queued_spec {
     uint32_t slice_size; /* topology.slice; 0: none */
     const char *slice_level;
     bool is_held; /* begins Held, until released */
+    size_t n_licences;
+    const struct queued_amount *licences; /* of the site, for the whole gang */
     size_t n_depends_on;
     const struct queued_pair *depends_on; /* job (name or id); condition, NULL: succeeded */
     int64_t reset_after_us;               /* failurePolicy */

@@ -310,6 +310,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "levels", .read = config_read_levels},
     {.key = "models", .read = config_read_models},
     {.key = "resources", .read = config_read_resources},
+    {.key = "licences", .read = config_read_licences},
     {.key = "classes", .read = config_read_classes},
     {.key = "nodeLostTimeout", .read = read_node_lost},
     {.key = "preemption", .read = read_preemption},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_names.c - the sections models and classes: maps from a site's names to what
+/* config_names.c - the sections models, licences and classes: maps from a site's names to what
  * they stand for. The order of models is the order in which they are tried.
  */
 #include <string.h>
@@ -102,6 +102,34 @@ int config_read_resources(const struct yaml_at *at, void *out, struct err *err)
         return -1;
     r->c->settings.n_aliases = 0;
     return yaml_each(at, read_alias, &r->c->settings, err);
+}
+
+/* ---- licences: {abaqus: 12} */
+
+static int read_licence(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct settings *s = out;
+    struct licence_setting *l = &s->licences[s->n_licences++];
+    uint64_t count;
+
+    *l = (struct licence_setting){0};
+    if (!str_is_dns_label(key, LABEL_MAX, false))
+        return yaml_fail(at, err, "\"%.80s\" is not a name of a licence (a DNS label)", key);
+    if (yaml_u64(at, 0, LICENCE_COUNT_MAX, &count, err))
+        return -1;
+    (void)str_copy(l->name, sizeof(l->name), key);
+    l->count = (uint32_t)count;
+    return 0;
+}
+
+int config_read_licences(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    if (check_map(at, LICENCES_MAX, err))
+        return -1;
+    r->c->settings.n_licences = 0;
+    return yaml_each(at, read_licence, &r->c->settings, err);
 }
 
 /* ---- classes: {low: 100, high: {value: 800, kubernetes: gang-high}} */

@@ -73,6 +73,12 @@ static void add_names(struct str *b, const struct config *c)
         add_list(b, s->aliases[i].resource, sizeof(s->aliases[i].resource), 1);
         str_add(b, "\n");
     }
+    str_add(b, s->n_licences ? "licences:\n" : "licences: {}\n");
+    for (uint32_t i = 0; i < s->n_licences; i++) {
+        str_add(b, "  ");
+        add_text(b, s->licences[i].name);
+        str_addf(b, ": %" PRIu32 "\n", s->licences[i].count);
+    }
     str_add(b, "classes:\n");
     for (uint32_t i = 0; i < s->n_classes; i++) {
         str_add(b, "  ");

@@ -68,6 +68,7 @@ int config_read_label(const struct yaml_at *at, void *out, struct err *err); /* 
 int config_read_levels(const struct yaml_at *at, void *out, struct err *err);
 int config_read_models(const struct yaml_at *at, void *out, struct err *err);
 int config_read_resources(const struct yaml_at *at, void *out, struct err *err);
+int config_read_licences(const struct yaml_at *at, void *out, struct err *err);
 int config_read_classes(const struct yaml_at *at, void *out, struct err *err);
 
 /* The second pass, over what was kept. */

@@ -262,7 +262,7 @@ static struct document *failure_policy(struct arena *a, const Queued__V1__JobSpe
 struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
 {
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
-    struct document *checkpoint = document_map(a), *roles;
+    struct document *checkpoint = document_map(a), *licences = document_map(a), *roles;
     struct document *preemption = document_map(a), *elastic = document_map(a);
 
     document_put_text(a, d, "tenant", m->tenant);
@@ -285,6 +285,9 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     if (m->hold)
         document_put_bool(a, d, "hold", true);
     put_depends(a, d, m);
+    for (size_t i = 0; i < m->n_licences; i++)
+        document_put_int(a, licences, m->licences[i]->name, m->licences[i]->amount);
+    put_nonempty(a, d, "licences", licences);
     put_duration(a, d, "maxRuntime", m->has_max_runtime_us && m->max_runtime_us, m->max_runtime_us);
     put_duration(a, d, "maxQueueTime", m->has_max_queue_us && m->max_queue_us, m->max_queue_us);
     put_instant(a, d, "deadline", (usec_t)m->deadline_us);

@@ -124,6 +124,20 @@ static void pack_affinity(Queued__V1__Role *m, const struct queued_role *r, stru
         pack_spread(m, r, arena);
 }
 
+static Queued__V1__Extended **amounts(const struct queued_amount *v, size_t n, struct arena *arena)
+{
+    Queued__V1__Extended **to = arena_alloc(arena, (n + 1) * sizeof(*to));
+
+    for (size_t i = 0; i < n; i++) {
+        to[i] = arena_alloc(arena, sizeof(**to));
+        queued__v1__extended__init(to[i]);
+        to[i]->name = text(v[i].name);
+        to[i]->has_amount = true;
+        to[i]->amount = v[i].amount;
+    }
+    return to;
+}
+
 static void pack_resources(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
 {
     m->has_gpus = r->gpus > 0;
@@ -137,14 +151,7 @@ static void pack_resources(Queued__V1__Role *m, const struct queued_role *r, str
     m->has_shm_bytes = r->shm_bytes > 0;
     m->shm_bytes = r->shm_bytes;
     m->n_extended = r->n_extended;
-    m->extended = arena_alloc(arena, (r->n_extended + 1) * sizeof(*m->extended));
-    for (size_t i = 0; i < r->n_extended; i++) {
-        m->extended[i] = arena_alloc(arena, sizeof(**m->extended));
-        queued__v1__extended__init(m->extended[i]);
-        m->extended[i]->name = text(r->extended[i].name);
-        m->extended[i]->has_amount = true;
-        m->extended[i]->amount = r->extended[i].amount;
-    }
+    m->extended = amounts(r->extended, r->n_extended, arena);
 }
 
 static Queued__V1__Role *pack_role(const struct queued_role *r, struct arena *arena)
@@ -268,6 +275,8 @@ int spec_pack(Queued__V1__JobSpec **ret, const struct queued_spec *s, struct are
     pack_times(m, s);
     m->topology_required = text(s->topology_required);
     m->topology_preferred = text(s->topology_preferred);
+    m->n_licences = s->n_licences;
+    m->licences = amounts(s->licences, s->n_licences, arena);
     m->n_depends_on = s->n_depends_on;
     m->depends_on = pairs(s->depends_on, s->n_depends_on, arena);
     m->n_roles = s->n_roles;

@@ -11,6 +11,7 @@
 #include "spec_read.h"
 #include "util/mem.h"
 #include "util/parse.h"
+#include "util/str.h"
 
 #define API_VERSION "gang.queued/v1"
 #define KIND        "GangJob"
@@ -275,6 +276,32 @@ static int read_deadline(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int add_licence(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    struct queued_amount *v = (struct queued_amount *)d->spec.licences;
+    uint64_t amount;
+
+    if (!str_is_dns_label(key, LABEL_MAX, false))
+        return yaml_fail(at, err, "\"%.80s\" is no name of a licence", key);
+    if (yaml_u64(at, 1, LICENCE_COUNT_MAX, &amount, err))
+        return -1;
+    v[d->spec.n_licences++] = (struct queued_amount){key, (int64_t)amount};
+    return 0;
+}
+
+static int read_licences(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+
+    if (at->node->kind != YAML_MAP)
+        return yaml_fail(at, err, "must be a map, like {abaqus: 2}");
+    if (at->node->n > LICENCES_MAX)
+        return yaml_fail(at, err, "has more than %d entries", LICENCES_MAX);
+    d->spec.licences = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*d->spec.licences));
+    return yaml_each(at, add_licence, d, err);
+}
+
 #define SPEC(field) offsetof(struct spec_draft, spec.field)
 
 static const struct yaml_field spec_fields[] = {
@@ -295,6 +322,7 @@ static const struct yaml_field spec_fields[] = {
     {"startAfter", NULL, 0, false, SPEC_LATER},
     {"deadline", read_deadline, 0, false, NULL},
     {"dependsOn", read_depends, 0, false, NULL},
+    {"licences", read_licences, 0, false, NULL},
     {"rendezvous", NULL, 0, false, SPEC_LATER},
     {"completion", NULL, 0, false, SPEC_LATER},
     {"onPreemption", read_on_preemption, SPEC(on_preemption), false, NULL},

@@ -139,6 +139,19 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
                                     .is_soft = r->spread.is_soft};
 }
 
+static void fill_licences(const struct cluster *c, struct demand *d, const struct spec *spec)
+{
+    for (uint32_t i = 0; i < spec->n_licences; i++) {
+        uint32_t ix = settings_licence(c->settings, spec->licences[i].name);
+
+        d->has_licences = true;
+        if (ix == IX_NONE)
+            d->lost_licence = true;
+        else
+            d->licences[ix] += (uint32_t)spec->licences[i].amount;
+    }
+}
+
 static void fill_topology(const struct cluster *c, struct demand *d, const struct spec *spec)
 {
     const struct settings *st = c->settings;
@@ -225,6 +238,8 @@ static void describe_demand(struct str *b, const struct spec *spec, uint64_t clo
         str_addf(b, "\x1el%u,%s", spec->slice_size, spec->slice_level);
     str_add(b, "\x1ep");
     str_add(b, spec->topology_preferred ? spec->topology_preferred : "");
+    for (uint32_t i = 0; i < spec->n_licences; i++)
+        str_addf(b, "\x1ei%s\x1f%lld", spec->licences[i].name, (long long)spec->licences[i].amount);
     for (uint32_t i = 0; i < spec->n_roles; i++)
         describe_role(b, &spec->roles[i]);
 }
@@ -276,6 +291,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
         d->has_soft_spread |= d->roles[i].spread.is_soft;
     }
     fill_topology(c, d, spec);
+    fill_licences(c, d, spec);
     HASH_ADD_KEYPTR(hh, *table, d->key, strlen(d->key), d);
     return d;
 }

@@ -48,6 +48,8 @@ struct demand {
     uint32_t most; /* pods that it may have; more than pods: elastic */
     uint32_t step; /* by which an elastic role changes */
     bool is_preemptible;
+    bool has_licences, lost_licence; /* lost: one left the configuration */
+    uint32_t licences[LICENCES_MAX]; /* by index in the settings, of the whole gang */
     bool has_soft_spread;
     bool same_driver; /* several pods are of roles that need it */
     enum preempts preempts;

@@ -140,6 +140,7 @@ static void leave(struct state *s, struct job *j)
             claim_drop_move(s, o);
     }
     expect(s, j, false);
+    s->licence_gen += j->demand->has_licences;
     job_free_claim(j);
     order_add(s, j);
 }

@@ -12,6 +12,7 @@
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/elastic.h"
+#include "core/licence.h"
 #include "core/order.h"
 #include "core/place.h"
 #include "core/preempt.h"
@@ -139,7 +140,7 @@ bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const 
 
 static bool admits(const struct state *s, const struct job *j, const uint64_t *gpus)
 {
-    if (tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE)
+    if (tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE || !licence_admits(s, j, NULL))
         return false;
     for (uint32_t m = 0; m < s->settings->n_models; m++)
         if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||

@@ -170,6 +170,7 @@ static void deactivate(struct state *s, struct job *j)
         }
     }
     refund(s, j);
+    s->licence_gen += j->demand->has_licences;
     if (active_count(s, j))
         --*active_count(s, j);
     s->is_quiet = false;

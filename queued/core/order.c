@@ -163,7 +163,7 @@ void order_remove(struct state *s, struct job *j)
 
 static uint64_t released_sum(const struct state *s, uint32_t tenant_ix)
 {
-    uint64_t sum = 0;
+    uint64_t sum = s->licence_gen;
 
     for (; tenant_ix != IX_NONE; tenant_ix = s->settings->tenants[tenant_ix].parent)
         sum += s->tenants.v[tenant_ix].released_gen;

@@ -14,6 +14,7 @@
 #include "core/cycle.h"
 #include "core/future.h"
 #include "core/job_life.h"
+#include "core/licence.h"
 #include "core/window.h"
 
 enum { DOMAINS_MAX = 16 /* looked at for one plan */, LOOK_AGAIN_US = 5 * USEC_PER_SEC };
@@ -560,7 +561,7 @@ bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
     uint32_t nth = 0;
 
     j->bucket->has_victims = was.has_victims = false;
-    if (!preempt_may(s, j))
+    if (!preempt_may(s, j) || !licence_admits(s, j, NULL)) /* no victim is taken for a licence */
         return false;
     while (guess_gpus(s, j, nth++, p.gpus) && plan_with_these(&p, &was.has_victims))
         ;

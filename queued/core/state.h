@@ -143,6 +143,7 @@ struct state {
     usec_t mature_at;          /* when a running gang may be a victim; 0: none will */
     uint64_t mature_gen;       /* moves when some have become so */
     uint64_t checkpoint_gen;   /* and when one has saved */
+    uint64_t licence_gen;      /* moves when a gang gives licences back */
     bool is_quiet;             /* the last cycle found nothing and nothing has changed since */
     uint32_t turn_evaluations; /* in this turn */
     uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */

@@ -118,6 +118,7 @@ static const struct rpc_rule spec_rules[] = {
     {"depends_on", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_DEPENDS_MAX},
     {"slice_level", RULE_LINE, 1, LABEL_MAX, 1},
     {"slice_size", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"licences", RULE_MESSAGE, 0, SPEC_BYTES_MAX, LICENCES_MAX},
     {"elastic_step", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
     {"grow_cooldown_us", RULE_NUMBER, 0, USEC_MAX, 1},
     {"reset_after_us", RULE_NUMBER, 0, USEC_MAX, 1},

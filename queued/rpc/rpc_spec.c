@@ -97,6 +97,15 @@ static void volumes_from(struct arena *a, const Queued__V1__Role *m, struct spec
     }
 }
 
+static struct spec_extended *amounts_from(struct arena *a, Queued__V1__Extended *const *v, size_t n)
+{
+    struct spec_extended *to = arena_alloc(a, n * sizeof(*to));
+
+    for (size_t i = 0; i < n; i++)
+        to[i] = (struct spec_extended){text_from(a, v[i]->name ? v[i]->name : ""), v[i]->amount};
+    return to;
+}
+
 static void role_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
 {
     r->name = arena_strdup(a, m->name ? m->name : "worker");
@@ -108,11 +117,7 @@ static void role_from(struct arena *a, const Queued__V1__Role *m, struct spec_ro
     r->memory_bytes = m->has_memory_bytes ? m->memory_bytes : -1;
     r->shm_bytes = m->has_shm_bytes ? m->shm_bytes : -1;
     r->n_extended = (uint32_t)m->n_extended;
-    r->extended = arena_alloc(a, m->n_extended * sizeof(*r->extended));
-    for (size_t i = 0; i < m->n_extended; i++) {
-        r->extended[i].name = text_from(a, m->extended[i]->name ? m->extended[i]->name : "");
-        r->extended[i].amount = m->extended[i]->amount;
-    }
+    r->extended = amounts_from(a, m->extended, m->n_extended);
     r->image = text_from(a, m->image);
     r->command = strings_from(a, m->command, m->n_command);
     r->args = strings_from(a, m->args, m->n_args);
@@ -185,6 +190,8 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->is_movable = m->movable;
     s->slice_level = text_from(a, m->slice_level);
     s->slice_size = m->slice_size;
+    s->n_licences = (uint32_t)m->n_licences;
+    s->licences = amounts_from(a, m->licences, m->n_licences);
     s->elastic_step = m->elastic_step;
     s->grow_cooldown_us = (usec_t)m->grow_cooldown_us;
     s->max_wait_us = (usec_t)m->max_wait_us;
@@ -303,19 +310,18 @@ static void volumes_to(struct arena *a, const struct spec_role *r, Queued__V1__R
     }
 }
 
-static void extended_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
+static Queued__V1__Extended **amounts_to(struct arena *a, const struct spec_extended *v, uint32_t n)
 {
-    m->n_extended = r->n_extended;
-    m->extended = arena_alloc(a, r->n_extended * sizeof(*m->extended));
-    for (uint32_t i = 0; i < r->n_extended; i++) {
-        Queued__V1__Extended *e = arena_alloc(a, sizeof(*e));
+    Queued__V1__Extended **to = arena_alloc(a, n * sizeof(*to));
 
-        queued__v1__extended__init(e);
-        e->name = rpc_text(r->extended[i].name);
-        e->has_amount = true;
-        e->amount = r->extended[i].amount;
-        m->extended[i] = e;
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = arena_alloc(a, sizeof(**to));
+        queued__v1__extended__init(to[i]);
+        to[i]->name = rpc_text(v[i].name);
+        to[i]->has_amount = true;
+        to[i]->amount = v[i].amount;
     }
+    return to;
 }
 
 static Queued__V1__Role *role_to(struct arena *a, const struct spec_role *r)
@@ -338,7 +344,8 @@ static Queued__V1__Role *role_to(struct arena *a, const struct spec_role *r)
     m->memory_bytes = r->memory_bytes;
     m->has_shm_bytes = r->shm_bytes >= 0;
     m->shm_bytes = r->shm_bytes;
-    extended_to(a, r, m);
+    m->n_extended = r->n_extended;
+    m->extended = amounts_to(a, r->extended, r->n_extended);
     m->image = rpc_text(r->image);
     m->n_command = r->command.n;
     m->command = strings_to(a, &r->command);
@@ -423,6 +430,8 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->slice_level = rpc_text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;
+    m->n_licences = s->n_licences;
+    m->licences = amounts_to(a, s->licences, s->n_licences);
     m->has_elastic_step = s->elastic_step > 0;
     m->elastic_step = s->elastic_step;
     m->has_grow_cooldown_us = s->grow_cooldown_us > 0;

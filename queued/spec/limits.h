@@ -8,6 +8,8 @@ enum {
     /* names (contracts.md 6: a pod's host name <job>-<role>-<index> must fit 63) */
     JOB_BASE_NAME_MAX = 40, /* metadata.name */
     JOB_NAME_MAX = 45,      /* with "-" and 4 characters */
+    LICENCES_MAX = 16,
+    LICENCE_COUNT_MAX = 1000000,
     ROLE_NAME_MAX = 12,
     LABEL_MAX = 63,      /* a DNS label or a label value */
     LABEL_KEY_MAX = 317, /* prefix/name */

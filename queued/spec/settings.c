@@ -100,6 +100,14 @@ const char *settings_alias(const struct settings *s, const char *name)
     return NULL;
 }
 
+uint32_t settings_licence(const struct settings *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->n_licences; i++)
+        if (strcmp(s->licences[i].name, name) == 0)
+            return i;
+    return IX_NONE;
+}
+
 uint32_t settings_class(const struct settings *s, const char *name)
 {
     for (uint32_t i = 0; i < s->n_classes; i++)

@@ -43,6 +43,12 @@ struct alias_setting {
     char resource[LABEL_KEY_MAX + 1]; /* the extended resource it stands for */
 };
 
+/* Counted over the whole cluster; gangs hold them while they hold nodes. */
+struct licence_setting {
+    char name[LABEL_MAX + 1];
+    uint32_t count;
+};
+
 struct class_setting {
     char name[CLASS_NAME_MAX + 1];
     int32_t value;                  /* bigger wins */
@@ -84,6 +90,8 @@ struct settings {
     struct model_setting models[MODELS_MAX]; /* order of the configuration: order of trial */
     uint32_t n_aliases;
     struct alias_setting aliases[ALIASES_MAX];
+    uint32_t n_licences;
+    struct licence_setting licences[LICENCES_MAX];
     uint32_t n_classes;
     struct class_setting classes[CLASSES_MAX];
     uint32_t n_tenants;
@@ -111,6 +119,7 @@ uint32_t settings_model(const struct settings *s, const char *name);
 uint32_t settings_product(const struct settings *s, const char *product);
 /* The extended resource that an alias stands for; NULL: no such alias. */
 const char *settings_alias(const struct settings *s, const char *name);
+uint32_t settings_licence(const struct settings *s, const char *name);
 uint32_t settings_class(const struct settings *s, const char *name);
 uint32_t settings_tenant(const struct settings *s, const char *path);
 /* Default namespace of a tenant (its own or the nearest ancestor's); NULL when there is none. */

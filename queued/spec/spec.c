@@ -58,6 +58,16 @@ static struct spec_strings copy_strings(struct arena *a, const struct spec_strin
     return to;
 }
 
+static struct spec_extended *copy_amounts(struct arena *a, const struct spec_extended *from,
+                                          uint32_t n)
+{
+    struct spec_extended *to = arena_alloc(a, n * sizeof(*to));
+
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = (struct spec_extended){copy_text(a, from[i].name), from[i].amount};
+    return to;
+}
+
 void spec_copy_placement(struct arena *a, struct spec_role *to, const struct spec_role *from)
 {
     to->node_selector = copy_pairs(a, &from->node_selector);
@@ -136,11 +146,7 @@ static void copy_role(struct arena *a, struct spec_role *to, const struct spec_r
     to->args = copy_strings(a, &from->args);
     to->working_dir = copy_text(a, from->working_dir);
     to->env = copy_pairs(a, &from->env);
-    to->extended = arena_alloc(a, from->n_extended * sizeof(*to->extended));
-    for (uint32_t i = 0; i < from->n_extended; i++) {
-        to->extended[i] = from->extended[i];
-        to->extended[i].name = copy_text(a, from->extended[i].name);
-    }
+    to->extended = copy_amounts(a, from->extended, from->n_extended);
     to->volumes = arena_alloc(a, from->n_volumes * sizeof(*to->volumes));
     for (uint32_t i = 0; i < from->n_volumes; i++) {
         to->volumes[i] = from->volumes[i];
@@ -172,6 +178,7 @@ struct spec *spec_copy(const struct spec *s)
     to->preemption_policy = copy_text(a, s->preemption_policy);
     to->on_preemption = copy_text(a, s->on_preemption);
     to->exit_zero = copy_text(a, s->exit_zero);
+    to->licences = copy_amounts(a, s->licences, s->n_licences);
     to->depends_on = copy_pairs(a, &s->depends_on);
     spec_copy_failure(a, &to->failure, &s->failure);
     to->topology_preferred = copy_text(a, s->topology_preferred);
@@ -437,6 +444,11 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_text(&f, "slice");
         feed_number(&f, s->slice_size);
         feed_text(&f, s->slice_level);
+    }
+    for (uint32_t i = 0; i < s->n_licences; i++) {
+        feed_text(&f, "licence");
+        feed_text(&f, s->licences[i].name);
+        feed_number(&f, s->licences[i].amount);
     }
     if (s->depends_on.n) {
         feed_text(&f, "dependsOn");

@@ -166,7 +166,9 @@ struct spec {
     uint32_t n_roles;
     uint32_t max_restarts;
     struct spec_failure failure;
-    usec_t checkpoint_grace_us;    /* default 30 s */
+    usec_t checkpoint_grace_us;     /* default 30 s */
+    struct spec_extended *licences; /* of the site, for the whole gang */
+    uint32_t n_licences;
     struct spec_pairs depends_on;  /* job (name or id) and condition */
     bool is_held;                  /* hold: begins Held */
     enum spec_choice preemptible;  /* said after spec_check(); default: yes up to class normal */

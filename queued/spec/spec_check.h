@@ -20,6 +20,7 @@ bool spec_is_qualified(const char *key);
 bool spec_is_label_value(const char *v);
 /* What a role says of its nodes. */
 int spec_check_placement(const struct check *c, const struct spec_role *r);
+int spec_check_licences(const struct check *c);
 
 /* Of failurePolicy. */
 int spec_check_failure(const struct check *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spec_check_place.c - is what a role says of its nodes acceptable? Selector, affinity, names,
- * versions, tolerations.
+ * versions, tolerations, spread. And the licences of the gang.
  */
 #include <string.h>
 
@@ -123,4 +123,31 @@ int spec_check_placement(const struct check *c, const struct spec_role *r)
                            c->at, c->spec->tenant, t->key ? t->key : "everything");
     }
     return check_spread(c, r) ? -1 : check_versions(c, r);
+}
+
+int spec_check_licences(const struct check *c)
+{
+    const struct spec *s = c->spec;
+
+    if (s->n_licences > LICENCES_MAX)
+        return spec_bad(c, "spec.licences", "more than 16");
+    for (uint32_t i = 0; i < s->n_licences; i++) {
+        const struct spec_extended *l = &s->licences[i];
+        uint32_t ix = l->name ? settings_licence(c->settings, l->name) : IX_NONE;
+
+        if (ix == IX_NONE)
+            return err_set(c->err, ERR_REFUSED,
+                           "spec.licences: no licence '%.63s' in the configuration",
+                           l->name ? l->name : "");
+        if (l->amount < 1)
+            return spec_bad(c, "spec.licences", "must be 1 or more of each");
+        if (l->amount > c->settings->licences[ix].count)
+            return err_set(c->err, ERR_REFUSED,
+                           "spec.licences: needs %lld of %s, the site has %u: can never run",
+                           (long long)l->amount, l->name, c->settings->licences[ix].count);
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(s->licences[k].name, l->name) == 0)
+                return spec_bad(c, "spec.licences", "names one twice");
+    }
+    return 0;
 }

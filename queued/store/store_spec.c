@@ -113,18 +113,17 @@ static void make_affinity(role_record *r, const struct spec_role *role, struct a
     r->has_spread_soft = r->spread_soft = role->spread.is_soft;
 }
 
-static void make_extended(role_record *r, const struct spec_role *role, struct arena *a)
+static extended_record **make_amounts(const struct spec_extended *v, uint32_t n, struct arena *a)
 {
-    r->n_extended = role->n_extended;
-    r->extended = arena_alloc(a, role->n_extended * sizeof(*r->extended));
-    for (uint32_t i = 0; i < role->n_extended; i++) {
-        extended_record *x = arena_alloc(a, sizeof(*x));
+    extended_record **to = arena_alloc(a, n * sizeof(*to));
 
-        queued__record__extended_record__init(x);
-        x->name = text(role->extended[i].name);
-        PACK(x, amount, role->extended[i].amount);
-        r->extended[i] = x;
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = arena_alloc(a, sizeof(**to));
+        queued__record__extended_record__init(to[i]);
+        to[i]->name = text(v[i].name);
+        PACK(to[i], amount, v[i].amount);
     }
+    return to;
 }
 
 static role_record *make_role(const struct spec_role *role, struct arena *a)
@@ -140,7 +139,8 @@ static role_record *make_role(const struct spec_role *role, struct arena *a)
     PACK_ALWAYS(r, cpu_milli, role->cpu_milli);
     PACK_ALWAYS(r, memory_bytes, role->memory_bytes);
     PACK_ALWAYS(r, shm_bytes, role->shm_bytes);
-    make_extended(r, role, a);
+    r->n_extended = role->n_extended;
+    r->extended = make_amounts(role->extended, role->n_extended, a);
     r->image = text(role->image);
     r->command = make_strings(&role->command, &r->n_command, a);
     r->args = make_strings(&role->args, &r->n_args, a);
@@ -206,6 +206,8 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     PACK(r, movable, s->is_movable);
     r->slice_level = text(s->slice_level);
     PACK(r, slice_size, s->slice_size);
+    r->n_licences = s->n_licences;
+    r->licences = make_amounts(s->licences, s->n_licences, a);
     PACK(r, elastic_step, s->elastic_step);
     PACK(r, grow_cooldown_us, s->grow_cooldown_us);
     PACK(r, max_wait_us, s->max_wait_us);
@@ -293,14 +295,13 @@ static void take_affinity(struct spec_role *role, const role_record *r, struct a
     role->spread = (struct spec_spread){copy(a, r->spread_key), r->spread_max_skew, r->spread_soft};
 }
 
-static void take_extended(struct spec_role *role, const role_record *r, struct arena *a)
+static struct spec_extended *take_amounts(extended_record *const *v, size_t n, struct arena *a)
 {
-    role->n_extended = (uint32_t)r->n_extended;
-    role->extended = arena_alloc(a, r->n_extended * sizeof(*role->extended));
-    for (size_t i = 0; i < r->n_extended; i++) {
-        role->extended[i].name = copy(a, r->extended[i]->name);
-        role->extended[i].amount = r->extended[i]->amount;
-    }
+    struct spec_extended *to = arena_alloc(a, n * sizeof(*to));
+
+    for (size_t i = 0; i < n; i++)
+        to[i] = (struct spec_extended){copy(a, v[i]->name), v[i]->amount};
+    return to;
 }
 
 static void take_role(struct spec_role *role, const role_record *r, struct arena *a)
@@ -313,7 +314,8 @@ static void take_role(struct spec_role *role, const role_record *r, struct arena
     role->cpu_milli = r->has_cpu_milli ? r->cpu_milli : -1;
     role->memory_bytes = r->has_memory_bytes ? r->memory_bytes : -1;
     role->shm_bytes = r->has_shm_bytes ? r->shm_bytes : -1;
-    take_extended(role, r, a);
+    role->n_extended = (uint32_t)r->n_extended;
+    role->extended = take_amounts(r->extended, r->n_extended, a);
     role->image = copy(a, r->image);
     take_strings(&role->command, r->command, r->n_command, a);
     take_strings(&role->args, r->args, r->n_args, a);
@@ -373,6 +375,10 @@ static int check_spec(const spec_record *r, struct err *err)
     }
     if (pods > JOB_PODS_MAX)
         return err_set(err, ERR_INVALID, "%" PRIu64 " pods", pods);
+    for (size_t i = 0; i < r->n_licences; i++)
+        if (!r->licences[i]->name || r->licences[i]->amount < 1 ||
+            r->licences[i]->amount > LICENCE_COUNT_MAX)
+            return err_set(err, ERR_INVALID, "a licence without name or amount");
     for (size_t i = 0; i < r->n_failure_rules; i++)
         if (!r->failure_rules[i]->action ||
             spec_action(r->failure_rules[i]->action) == SPEC_ACTIONS)
@@ -437,6 +443,8 @@ static struct spec *take_spec(const spec_record *r)
     s->is_movable = r->movable;
     s->slice_level = copy(a, r->slice_level);
     s->slice_size = s->slice_level ? r->slice_size : 0;
+    s->n_licences = (uint32_t)r->n_licences;
+    s->licences = take_amounts(r->licences, r->n_licences, a);
     s->elastic_step = r->elastic_step;
     s->grow_cooldown_us = r->grow_cooldown_us;
     s->max_wait_us = s->topology_required && r->max_wait_us > 0 ? r->max_wait_us : 0;

@@ -97,6 +97,8 @@ static struct demand *copy_demand(struct plan *p, const struct demand *from)
         return d;
     d = xmalloc(sizeof(*d));
     *d = *from; /* with its verdict, which goes its own way */
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        d->roles[r].spread.group = NULL;
     HASH_ADD_KEYPTR(hh, p->s->demands, d->key, strlen(d->key), d);
     return d;
 }
@@ -217,6 +219,7 @@ static void plan_init(struct plan *p, const struct state *s, usec_t now)
     p->s->mature_at = s->mature_at;
     p->s->mature_gen = s->mature_gen;
     p->s->checkpoint_gen = s->checkpoint_gen;
+    p->s->licence_gen = s->licence_gen;
     tenants_copy(&p->s->tenants, &s->tenants);
     copy_jobs(p, s);
     backfill_copy(p->s, s);
@@ -237,6 +240,8 @@ static void plan_fini(struct plan *p)
     HASH_ITER(hh, s->demands, d, next)
     {
         HASH_DELETE(hh, s->demands, d);
+        for (uint32_t r = 0; r < d->n_roles; r++)
+            free(d->roles[r].spread.group);
         free(d);
     }
     cluster_init(&s->cluster, s->settings); /* all of it is the fork's */

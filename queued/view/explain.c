@@ -284,6 +284,9 @@ static const struct explain *bucket_verdict(const struct state *s, const struct 
     limit = (struct explain){.code = ""};
     if (precedence("TenantShare") < precedence(x->code) && explain_unlent(s, j, &limit))
         *x = limit;
+    limit = (struct explain){.code = ""};
+    if (precedence("LicencesInUse") < precedence(x->code) && explain_licences(s, j, &limit))
+        *x = limit;
     if (x->code[0])
         return x;
     if (b->is_blocked && !b->is_held_back && !order_is_awake(s, b) &&

@@ -47,6 +47,7 @@ void explain_users(const struct state *s, const struct job *j, struct explain *x
 
 /* explain_gang.c: what binds its hosts together. */
 bool explain_driver(const struct state *s, const struct demand *d, struct explain *x);
+bool explain_licences(const struct state *s, const struct job *j, struct explain *x);
 bool explain_spread(const struct state *s, const struct demand *d, struct explain *x);
 
 /* explain_time.c: a gang that fits, but for the room that is kept for another. */

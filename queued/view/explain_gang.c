@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_gang.c - what binds the hosts of a gang together: each role would fit by itself, the gang
- * does not.
+/* explain_gang.c - what a gang needs as a whole: one driver, a spread, licences of the site. Each
+ * role would fit by itself, the gang does not.
  */
 #include <stdlib.h>
 
 #include "cluster/cluster.h"
 #include "core/hardware.h"
+#include "core/licence.h"
+#include "core/order.h"
 #include "util/str.h"
 #include "view/explain_say.h"
 
@@ -115,4 +117,59 @@ bool explain_spread(const struct state *s, const struct demand *d, struct explai
         return true;
     }
     return false;
+}
+
+/* "6 by a (vision), 2 by b (eval) and 3 more gangs". */
+static void add_holders(struct str *b, const struct state *s, uint32_t licence)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < s->active.n + s->claims.n; i++) {
+        const struct job *o = i < s->active.n ? s->active.v[i] : s->claims.v[i - s->active.n];
+
+        if (!o->demand->licences[licence] || !o->n_members)
+            continue;
+        if (n++ < 3)
+            str_addf(b, "%s%u by %s (%s)", n > 1 ? ", " : "", o->demand->licences[licence], o->name,
+                     o->tenant);
+    }
+    if (n > 3)
+        str_addf(b, " and %u more jobs", n - 3);
+}
+
+/* The first in order of those that wait for a licence. */
+static const struct job *first_for(const struct state *s, uint32_t licence)
+{
+    (void)order_number(s);
+    for (size_t i = 0; i < s->positions->order.n; i++)
+        if (s->positions->order.v[i]->demand->licences[licence])
+            return s->positions->order.v[i];
+    return NULL;
+}
+
+bool explain_licences(const struct state *s, const struct job *j, struct explain *x)
+{
+    const struct job *next;
+    struct str holders = {0};
+    uint32_t l = IX_NONE, held;
+
+    if (licence_admits(s, j, &l))
+        return false;
+    if (l == IX_NONE) {
+        say(x, "LicencesInUse", "a licence that it needs is no longer in the configuration");
+        next_step(x, "have it added again, or cancel and submit without it");
+        return true;
+    }
+    held = licence_held(s, l, j);
+    next = first_for(s, l);
+    add_holders(&holders, s, l);
+    say(x, "LicencesInUse", "needs %u of licence %s, %u of %u are held: %.200s; next is %s",
+        j->demand->licences[l], s->settings->licences[l].name, held, s->settings->licences[l].count,
+        str_text(&holders), next == j || !next ? "this job" : next->name);
+    str_fini(&holders);
+    next_step(x, "starts when enough of these jobs end");
+    number(x, "needed_licences", j->demand->licences[l]);
+    number(x, "held_licences", held);
+    number(x, "licences", s->settings->licences[l].count);
+    return true;
 }

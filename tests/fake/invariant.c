@@ -339,6 +339,26 @@ static int check_free(const struct cluster *c, struct err *err)
     return 0;
 }
 
+/* Counted from all jobs; a site may have fewer now than gangs took under an older configuration,
+ * but no test changes that. */
+static int check_licences(const struct state *s, struct err *err)
+{
+    for (uint32_t l = 0; l < s->settings->n_licences; l++) {
+        uint64_t held = 0;
+
+        for (size_t i = 0; i < s->by_id.n; i++) {
+            const struct job *j = s->by_id.v[i];
+
+            if (j->claim || (job_state_is_active(j->state) && j->n_members))
+                held += j->demand->licences[l];
+        }
+        if (held > s->settings->licences[l].count)
+            return broken(err, "more licences are held than there are",
+                          s->settings->licences[l].name);
+    }
+    return 0;
+}
+
 int state_check(const struct state *s, struct err *err)
 {
     if (s->ids.n != s->by_id.n || HASH_CNT(hh_name, s->jobs_by_name) != s->by_id.n)
@@ -356,7 +376,8 @@ int state_check(const struct state *s, struct err *err)
         if (s->cluster.topology.domains.v[i] &&
             check_domain(s, s->cluster.topology.domains.v[i], err))
             return -1;
-    return check_free(&s->cluster, err) || check_nodes(s, err) || check_dependents(s, err)
+    return check_free(&s->cluster, err) || check_nodes(s, err) || check_licences(s, err) ||
+                   check_dependents(s, err)
                ? -1
                : check_tenants(s, err);
 }

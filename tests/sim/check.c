@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "core/backfill.h"
+#include "core/licence.h"
 #include "core/cycle.h"
 #include "view/explain.h"
 #include "../fake/invariant.h"
@@ -270,6 +271,8 @@ static bool would_fit(const struct sim *s, const struct job *j)
 
     wish.n_beside = backfill_beside(s->state, j, backfill_end(j, s->now), &wish.beside);
     wish.closed = window_closed(s->state, j, s->now);
+    if (!licence_admits(s->state, j, NULL))
+        return false;
     for (uint32_t m = 0; m < s->settings.n_models; m++) {
         bool is_wanted = true;
 

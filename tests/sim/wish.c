@@ -42,6 +42,8 @@ void site_init(struct settings *s)
     memmove(&h->levels[0], &h->levels[1], 2 * sizeof(h->levels[0]));
     h->n_levels = 2;
     s->min_runtime_us = 20 * USEC_PER_SEC;
+    s->n_licences = 1;
+    s->licences[0] = (struct licence_setting){"tool", 3};
     s->defrag_gpu_us = UINT64_C(20) * 3600 * USEC_PER_SEC;
     s->tenants = xcalloc(6, sizeof(*s->tenants));
     t = add_tenant(s, "alpha", IX_NONE);
@@ -102,6 +104,16 @@ static void some_placement(struct spec *s, struct spec_role *r, struct rng *g)
         r->node_selector.v[0].key = "gang.queued/block";
         r->node_selector.v[0].value = rng_one_in(g, 4) ? "nowhere" : "b0";
     }
+}
+
+/* Without a draw, too. */
+static void some_licence(struct spec *s)
+{
+    if (spec_gpus(s) % 5 != 4)
+        return;
+    s->n_licences = 1;
+    s->licences = arena_alloc(&s->arena, sizeof(*s->licences));
+    s->licences[0] = (struct spec_extended){"tool", 1 + (int64_t)(spec_gpus(s) / 5 % 2)};
 }
 
 /* Without a draw, so that older seeds stay what they were. */
@@ -318,6 +330,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         some_spread(s, &s->roles[i]);
     some_growth(s, &g);
     some_instants(s, seed);
+    some_licence(s);
     return s;
 }
 

@@ -71,6 +71,7 @@ static const char full[] =
     "weights: {topology: 0.75, packing: 1}\n"
     "fairShare: {halfLife: 12h, users: true, priorityScope: cluster}\n"
     "allowSimulation: true\n"
+    "licences: {abaqus: 12, matlab: 0}\n"
     "pools: [{name: big, selector: {gpu: H100, zone: a}, exclusive: [foundation/eval, vision]},\n"
     "  {name: rest, selector: {zone: a}}]\n"
     "users: [{name: alice, tenants: [vision, foundation/pretrain], role: tenant-admin}, {name: "
@@ -223,6 +224,8 @@ static const struct {
     {"fairShare: {halfLife: 0s}\n", "must be at least 1s"},
     {"fairShare: {priorityScope: all}\n",
      ":1:28: fairShare.priorityScope: \"all\" is not known here; use tenant or cluster"},
+    {"licences: {Abaqus: 1}\n", "is not a name of a licence"},
+    {"licences: {abaqus: -1}\n", "licences.abaqus"},
     {"pools: [{name: p}]\n", "pools[0]: \"selector\" is missing"},
     {"pools: [{selector: {a: b}}]\n", "pools[0]: \"name\" is missing"},
     {"pools: [{name: p, selector: {}}]\n", "pools[0].selector: expected at least one label"},

@@ -432,6 +432,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
                                 {NULL, 0, {names, 2}, SPEC_EXCLUDE}};
     struct spec *s = site_spec("job", 4, 8), *again;
     struct spec_role *role = &s->roles[0];
+    struct spec_extended licence = {"abaqus", 2};
     struct str a = {0}, b = {0};
     struct arena arena = {0};
 
@@ -440,6 +441,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     s->depends_on = (struct spec_pairs){&waits, 1};
     s->slice_size = 2;
     s->slice_level = "rack";
+    s->licences = &licence;
+    s->n_licences = 1;
     role->affinity = &match;
     role->n_affinity = 1;
     role->nodes = match.values;

@@ -463,6 +463,14 @@ static void spread(struct spec *s)
     s->roles[0].spread = (struct spec_spread){"rack", 1, false};
 }
 
+static void licence(struct spec *s)
+{
+    static struct spec_extended one = {"abaqus", 1};
+
+    s->licences = &one;
+    s->n_licences = 1;
+}
+
 static void softly(struct spec *s)
 {
     s->roles[0].spread = (struct spec_spread){"rack", 1, true};
@@ -558,6 +566,7 @@ static void every_change_changes_the_digest(void **state)
         mixed_drivers,
         spread,
         softly,
+        licence,
         cuda,
     };
     enum { N = sizeof(changes) / sizeof(changes[0]) };

@@ -141,6 +141,9 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_int_equal(s->slice_size, 2);
     assert_string_equal(s->slice_level, "rack");
     assert_int_equal(s->n_depends_on, 2);
+    assert_int_equal(s->n_licences, 2);
+    assert_string_equal(s->licences[0].name, "abaqus");
+    assert_int_equal(s->licences[0].amount, 2);
     assert_string_equal(s->depends_on[0].key, "data-refresh");
     assert_string_equal(s->depends_on[0].value, "succeeded");
     assert_string_equal(s->depends_on[1].value, "failed");

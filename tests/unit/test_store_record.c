@@ -195,12 +195,15 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         Queued__Record__SpecRecord r = QUEUED__RECORD__SPEC_RECORD__INIT;
         struct spec *want = store_fixture_full_spec(), *got = NULL;
         struct arena a = {0};
+        struct spec_extended licence = {"abaqus", 2};
         struct str out = {0};
         struct err err;
 
         want->preemptible = (enum spec_choice)choice;
         want->is_held = choice != SPEC_YES;
         want->depends_on = want->labels;
+        want->licences = &licence;
+        want->n_licences = 1;
         want->preemption_policy = "Never";
         want->max_lost_gpu_hours = 40;
         want->on_preemption = "end";
