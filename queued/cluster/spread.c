@@ -96,7 +96,7 @@ static void count_node(struct tally *t, uint32_t node_ix)
     const struct node *n = t->c->nodes.v[node_ix];
     uint32_t g = spread_group(t->groups, node_ix);
 
-    if (g == IX_NONE || t->seen[g] || !n->is_usable || !role_allows(t->scope->role, n))
+    if (g == IX_NONE || t->seen[g] || !role_allows(t->scope->role, n))
         return;
     if ((t->scope->model != MODELS_MAX && n->model != t->scope->model) ||
         (t->scope->role->same_driver && t->scope->driver != IX_NONE &&

@@ -2,8 +2,8 @@
 /* spread.h - the pods of a role spread over groups of nodes: the domains of a level, or the values
  * of a label. The skew is that of Kubernetes: most pods in a group less the fewest in any group.
  *
- * A group counts when it has a usable node that the role may use, also when that is full. A node in
- * no group takes none of the pods.
+ * A group counts when it has a node that the role may use, healthy and free or not: that changes
+ * with shape_gen alone. A node in no group takes none of the pods.
  */
 #ifndef QUEUED_CLUSTER_SPREAD_H
 #define QUEUED_CLUSTER_SPREAD_H

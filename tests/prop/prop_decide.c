@@ -108,7 +108,7 @@ static bool holds_skew(const struct look *k, uint32_t role, struct plain_host *c
         uint32_t has = 0;
         char a[64], b[64];
 
-        if (!h->n->is_usable || h->n->model != SITE_H100 || !group_of(k, role, h, a))
+        if (h->n->model != SITE_H100 || !group_of(k, role, h, a))
             continue;
         if (k->driver && k->d->roles[role].same_driver && strcmp(h->driver, k->driver) != 0)
             continue;
