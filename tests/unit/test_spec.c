@@ -471,11 +471,6 @@ static void licence(struct spec *s)
     s->n_licences = 1;
 }
 
-static void softly(struct spec *s)
-{
-    s->roles[0].spread = (struct spec_spread){"rack", 1, true};
-}
-
 static void cuda(struct spec *s)
 {
     s->roles[0].cuda_min = "550";
@@ -565,7 +560,6 @@ static void every_change_changes_the_digest(void **state)
         driver,
         mixed_drivers,
         spread,
-        softly,
         licence,
         cuda,
     };
