@@ -40,6 +40,15 @@ struct demand_role {
 /* Whom a gang may take nodes from: what preemption.policy says. */
 enum preempts { PREEMPTS_BY_CLASS, PREEMPTS_NOBODY, PREEMPTS_LOWER };
 
+/* "It has no room", and of which generations of the cluster (order_has_no_room()). */
+struct room_verdict {
+    bool is_known;
+    bool is_short;     /* nor would it have without the reservations, on some model */
+    uint64_t reserved; /* by which reservations (backfill_ahead_of()) */
+    uint64_t backfill; /* backfill_gen() */
+    uint64_t shape, freed;
+};
+
 struct demand {
     uint32_t n_roles;
     struct demand_role roles[JOB_ROLES_MAX];
@@ -64,9 +73,8 @@ struct demand {
     uint32_t slice_level;   /* position; n_levels for host */
     bool has_unknown_level; /* a level that left the configuration: InvalidLevel, waits */
 
-    /* order_has_no_room(): of these generations */
-    bool has_no_room;
-    uint64_t no_room_shape, no_room_freed;
+    struct room_verdict no_room; /* on the cluster as it is */
+    struct room_verdict behind;  /* on what reservations leave */
 
     /* hardware_exists() of this shape_gen */
     bool is_hardware_known, has_hardware;

@@ -274,7 +274,7 @@ static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec
 
     if ((slot < MODELS_MAX && s->cluster.model_gpus[slot] == 0) || !models_of(s, j, slot, models))
         return false;
-    f.wish.n_beside = backfill_beside(s, j, INT64_MAX, &f.wish.beside);
+    f.wish.n_beside = backfill_beside(s, backfill_ahead_of(s, j, INT64_MAX), &f.wish.beside);
     future_ends(s, latest_end, &f.ends);
     f.fork = fork_anew(&s->backfill->scratch, &s->cluster);
     ret->planned_at = now;
@@ -425,17 +425,43 @@ static bool holds_back(const struct state *s, uint32_t slot, const struct job *j
            comes_behind(s, slot, j, has);
 }
 
-uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
+uint64_t backfill_ahead_of(const struct state *s, const struct job *j, usec_t end)
+{
+    uint64_t ahead = 0;
+
+    for (uint32_t m = 0; m < SLOTS; m++)
+        if (holds_back(s, m, j, end))
+            ahead |= UINT64_C(1) << m;
+    return ahead;
+}
+
+uint32_t backfill_beside(const struct state *s, uint64_t reserved,
                          const struct cluster *const **ret)
 {
     struct backfill *b = s->backfill;
     uint32_t n = 0;
 
     for (uint32_t m = 0; m < SLOTS; m++)
-        if (holds_back(s, m, j, end) && rebuild(s, &b->of[m]))
+        if (reserved >> m & 1 && rebuild(s, &b->of[m]))
             b->beside[n++] = b->of[m].fork;
     *ret = b->beside;
     return n;
+}
+
+bool backfill_leaves(const struct state *s, uint64_t reserved, const struct demand_role *role,
+                     uint32_t node_ix)
+{
+    const struct cluster *const *beside;
+    uint32_t n = backfill_beside(s, reserved, &beside);
+    bool leaves = true;
+
+    for (uint32_t i = 0; i < n && leaves; i++) {
+        struct resources left;
+
+        node_free(cluster_node(beside[i], node_ix), &left);
+        leaves = resources_fit(&role->each, &left);
+    }
+    return leaves;
 }
 
 void backfill_forget(struct state *s, const struct job *j)
@@ -481,6 +507,22 @@ void backfill_started(struct state *s, const struct job *j)
         if (backfill_end(j, 0) > r->at)
             future_hold(r->fork, j);
         r->stamp = stamp;
+    }
+}
+
+void backfill_runs(struct state *s, const struct job *j)
+{
+    usec_t at = backfill_end(j, 0),
+           was = at + j->attempt_at + span(j->start_timeout_us) - j->running_at;
+
+    for (uint32_t m = 0; m < SLOTS; m++) {
+        struct reservation *r = &s->backfill->of[m];
+
+        if (r->job.v && at <= r->at && r->at < was) {
+            r->stamp = 0; /* others may have what is free by then: look at them again */
+            s->backfill->gen++;
+            s->is_quiet = false;
+        }
     }
 }
 

@@ -27,10 +27,15 @@ usec_t backfill_end_from(const struct job *j, usec_t start);
 usec_t backfill_end(const struct job *j, usec_t now);
 /* Before a cycle: drop what is no longer waited for, and give it to the next blocked gang. */
 void backfill_begin(struct state *s, usec_t now);
-/* Forks (the cluster at a reserved time, its gang in place) that a gang ending at `end` must leave
- * room on; valid until the next call of this header. */
-uint32_t backfill_beside(const struct state *s, const struct job *j, usec_t end,
+/* The reservations, as bits, that j must leave room for if it ends at `end`. */
+uint64_t backfill_ahead_of(const struct state *s, const struct job *j, usec_t end);
+/* Their forks (the cluster at a reserved time, its gang in place); valid until the next call of
+ * this header. */
+uint32_t backfill_beside(const struct state *s, uint64_t reserved,
                          const struct cluster *const **ret);
+/* Do they leave room for a pod of the role on this node? */
+bool backfill_leaves(const struct state *s, uint64_t reserved, const struct demand_role *role,
+                     uint32_t node_ix);
 /* Set the bits (by node_ix) of nodes that are reserved for gangs before j. */
 void backfill_close(const struct state *s, const struct job *j, uint64_t *closed);
 /* The one in j's bucket, eligible now, with the shortest run: what j may not, it may. */
@@ -39,6 +44,8 @@ struct job *backfill_shortest(const struct job *j, usec_t now);
 void backfill_blocked(struct state *s, struct job *j, usec_t now);
 /* j waits with other wishes or in another place: what was reserved for it is open to the next. */
 void backfill_forget(struct state *s, const struct job *j);
+/* j runs from now on: its latest end has moved earlier. */
+void backfill_runs(struct state *s, const struct job *j);
 /* j was placed: what it takes is taken from the forks too. */
 void backfill_started(struct state *s, const struct job *j);
 /* Moves when a reservation is made, moved or dropped: sleepers behind one wake. */

@@ -197,7 +197,8 @@ static bool place_beside(const struct state *s, struct job *j, struct place_wish
 {
     bool is_shut, fits = false;
 
-    wish->n_beside = backfill_beside(s, j, backfill_end(j, s->now), &wish->beside);
+    j->bucket->reserved = backfill_ahead_of(s, j, backfill_end(j, s->now));
+    wish->n_beside = backfill_beside(s, j->bucket->reserved, &wish->beside);
     wish->closed = window_closed(s, j, s->now);
     if (place_somewhere(&s->cluster, j, wish, ret))
         return true;
@@ -315,6 +316,29 @@ static bool next_refused_host(struct state *s, usec_t now, struct event *ev)
     return true;
 }
 
+/* Place one gang of a bucket, or leave the verdict there; another bucket's gang may have found out
+ * that there is no room for any. */
+static bool try_one(struct state *s, struct job *j, struct event *ev)
+{
+    uint64_t reserved = backfill_ahead_of(s, j, backfill_end(j, s->now));
+    uint64_t gen = backfill_gen(s);
+    struct bucket *b = j->bucket;
+
+    b->is_held_back = reserved && order_is_behind(s, j->demand, reserved);
+    if (b->is_held_back || order_has_no_room(s, j->demand)) {
+        s->turn_evaluations++;
+        b->reserved = reserved;
+        b->is_limited = b->is_shut = false;
+        b->is_short = !b->is_held_back || j->demand->behind.is_short;
+        return false;
+    }
+    if (cycle_try(s, j, NULL, ev))
+        return true;
+    if (b->is_held_back && !b->is_limited && !b->is_shut)
+        order_learn_behind(s, b, gen);
+    return false;
+}
+
 /* Place the gang, or else the shortest one of its bucket; neither: the bucket sleeps. */
 static bool try_bucket(struct state *s, struct job *j, struct event *ev)
 {
@@ -323,15 +347,10 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
     uint64_t gen;
 
     b->is_blocked = false; /* the verdict below is no longer the one that it slept by */
-    if (order_has_no_room(s, j->demand)) { /* another tenant's gang has found out */
-        s->turn_evaluations++;
-        b->is_limited = b->is_held_back = b->is_shut = false;
-        b->is_short = true;
-    } else if (cycle_try(s, j, NULL, ev)) {
+    if (try_one(s, j, ev))
         return true;
-    }
     shortest = b->is_held_back ? backfill_shortest(j, s->now) : NULL;
-    if (shortest && shortest != j && cycle_try(s, shortest, NULL, ev))
+    if (shortest && shortest != j && try_one(s, shortest, ev))
         return true;
     if (preempt_plan(s, j, s->now, ev))
         return true;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/backfill.h"
 #include "core/failure.h"
 #include "core/job_life.h"
 #include "core/place.h"
@@ -24,6 +25,7 @@ static void check_progress(struct state *s, struct job *j, struct effects *fx)
     if (j->state == JOB_STARTING && j->n_running + j->n_done == job_size(j)) {
         j->running_at = s->now;
         j->refusals = 0;
+        backfill_runs(s, j);
         preempt_matures(s, j);
         (void)job_move(s, j,
                        &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "", .text = ""}, fx);

@@ -101,7 +101,7 @@ static void enqueue(struct state *s, struct bucket *b)
     (void)vec_push(&q->entries);
     memmove(&q->entries.v[at + 1], &q->entries.v[at],
             (q->entries.n - 1 - at) * sizeof(q->entries.v[0]));
-    q->entries.v[at] = (struct order_entry){b, b->key.demand};
+    q->entries.v[at] = (struct order_entry){.bucket = b, .demand = b->key.demand};
     q->n_greedy += b->key.demand->n_roles > 1;
     order_wake(s, b);
 }
@@ -112,8 +112,11 @@ void order_wake(struct state *s, struct bucket *b)
 
     b->is_blocked &= !b->is_held_back; /* a shorter run may fit before the reservation */
     s->is_quiet = false;
-    if (q)
-        q->at = 0;
+    if (!q)
+        return;
+    q->at = 0;
+    if (b->head)
+        q->entries.v[place_of(q, b->head)].is_alike = false;
 }
 
 void order_add(struct state *s, struct job *j)
@@ -214,43 +217,83 @@ static bool may_help(const struct cluster *c, const struct demand *d, uint32_t n
     return histogram_slots(h, gpus) >= role->replicas;
 }
 
-bool order_has_no_room(const struct state *s, struct demand *d)
+static uint64_t freed_for(const struct state *s, const struct demand *d)
 {
-    const struct cluster *c = &s->cluster;
-    uint64_t freed = d->n_roles > 1 ? freed_sum(s, d) : c->freed_any;
-
-    if (!d->has_no_room || (d->no_room_shape == c->shape_gen && d->no_room_freed == freed))
-        return d->has_no_room;
-    if (d->no_room_shape != c->shape_gen || d->n_roles > 1 || freed - d->no_room_freed > FREED_LOG)
-        d->has_no_room = false;
-    for (uint64_t i = d->no_room_freed; d->has_no_room && i < freed; i++)
-        d->has_no_room = !may_help(c, d, c->freed_log[i % FREED_LOG]);
-    d->no_room_freed = freed;
-    return d->has_no_room;
+    return d->n_roles > 1 ? freed_sum(s, d) : s->cluster.freed_any;
 }
 
-/* Moves when there may be victims that were none before: a checkpoint lowers what would be lost. */
-static uint64_t victims_gen(const struct state *s, const struct bucket *b)
+/* Does it still hold, whatever has become free since? */
+static bool still_holds(const struct state *s, const struct demand *d, struct room_verdict *v)
 {
-    return s->mature_gen + (b->key.demand->max_lost == UINT64_MAX ? 0 : s->checkpoint_gen);
+    const struct cluster *c = &s->cluster;
+    uint64_t freed = freed_for(s, d);
+
+    if (!v->is_known || (v->shape == c->shape_gen && v->freed == freed))
+        return v->is_known;
+    if (v->shape != c->shape_gen || d->n_roles > 1 || freed - v->freed > FREED_LOG)
+        v->is_known = false;
+    for (uint64_t i = v->freed; v->is_known && i < freed; i++) {
+        uint32_t ix = c->freed_log[i % FREED_LOG];
+
+        v->is_known = !may_help(c, d, ix) || !backfill_leaves(s, v->reserved, &d->roles[0], ix);
+    }
+    v->freed = freed;
+    return v->is_known;
+}
+
+bool order_has_no_room(const struct state *s, struct demand *d)
+{
+    return still_holds(s, d, &d->no_room);
+}
+
+bool order_is_behind(const struct state *s, struct demand *d, uint64_t reserved)
+{
+    return d->behind.reserved == reserved && d->behind.backfill >= s->pass_gen &&
+           still_holds(s, d, &d->behind);
+}
+
+static struct room_verdict verdict_now(const struct state *s, const struct demand *d)
+{
+    return (struct room_verdict){
+        .is_known = true, .shape = s->cluster.shape_gen, .freed = freed_for(s, d)};
+}
+
+void order_learn_behind(struct state *s, const struct bucket *b, uint64_t backfill)
+{
+    struct demand *d = b->key.demand;
+
+    d->behind = verdict_now(s, d);
+    d->behind.is_short = b->is_short;
+    d->behind.reserved = b->reserved;
+    d->behind.backfill = backfill;
+}
+
+/* Moves when a tenant may be owed more, or there may be victims that were none before: a checkpoint
+ * lowers what would be lost. */
+static uint64_t takes_gen(const struct state *s, const struct bucket *b)
+{
+    return s->mature_gen + released_sum(s, b->key.tenant_ix) +
+           (b->key.demand->max_lost == UINT64_MAX ? 0 : s->checkpoint_gen);
 }
 
 void order_block(struct state *s, struct bucket *b)
 {
     struct demand *d = b->key.demand;
+    struct order_queue *q = queue_of(s, b);
+    struct order_entry *e = &q->entries.v[place_of(q, b->head)];
 
     b->is_blocked = true;
     b->seen_backfill_gen = backfill_gen(s);
     b->seen_shape_gen = s->cluster.shape_gen;
     b->seen_released_gen = released_sum(s, b->key.tenant_ix);
-    b->seen_mature_gen = victims_gen(s, b);
+    b->may_take = false;
+    b->seen_takes = takes_gen(s, b);
     b->seen_freed_any = s->cluster.freed_any;
     b->seen_freed_gen = freed_sum(s, d);
-    if (b->is_limited || b->is_held_back)
-        return;
-    d->has_no_room = true;
-    d->no_room_shape = s->cluster.shape_gen;
-    d->no_room_freed = d->n_roles > 1 ? b->seen_freed_gen : s->cluster.freed_any;
+    e->is_alike = !b->is_limited && !b->is_shut && !b->has_victims;
+    e->reserved = b->is_held_back ? b->reserved : 0;
+    if (!b->is_limited && !b->is_held_back)
+        d->no_room = verdict_now(s, d);
 }
 
 void order_copy_verdict(struct bucket *b, const struct bucket *from)
@@ -265,22 +308,41 @@ void order_copy_verdict(struct bucket *b, const struct bucket *from)
     b->key = own.key;
 }
 
+/* May it take from others what it could not when it fell asleep? */
+static bool takes_anew(const struct state *s, const struct bucket *b)
+{
+    if (b->may_take)
+        return true;
+    return (b->seen_takes != takes_gen(s, b) ||
+            (b->has_victims &&
+             (b->seen_freed_any != s->cluster.freed_any || b->seen_backfill_gen < s->pass_gen))) &&
+           preempt_may(s, b->head);
+}
+
+/* Does a gang that is held back still have to leave room for the same reservations? Inside its
+ * quota it need not. */
+static bool stands_back(const struct state *s, const struct bucket *b)
+{
+    return b->seen_released_gen == released_sum(s, b->key.tenant_ix) ||
+           b->seen_backfill_gen != backfill_gen(s) || /* the next pass looks at it */
+           b->reserved == backfill_ahead_of(s, b->head, backfill_end(b->head, s->now));
+}
+
 bool order_is_awake(const struct state *s, const struct bucket *b)
 {
     if (b->key.tenant_ix == IX_NONE || tenant_stopped(&s->tenants, b->key.tenant_ix) != IX_NONE)
         return false; /* its tenant left the configuration, or is stopped */
     if (!b->is_blocked || b->seen_shape_gen != s->cluster.shape_gen)
         return true;
-    if ((b->seen_mature_gen != victims_gen(s, b) ||
-         b->seen_released_gen != released_sum(s, b->key.tenant_ix) ||
-         (b->has_victims &&
-          (b->seen_freed_any != s->cluster.freed_any || b->seen_backfill_gen < s->pass_gen))) &&
-        preempt_may(s, b->head))
+    if (takes_anew(s, b))
         return true;
     if (!b->is_limited && !b->is_held_back)
         return !order_has_no_room(s, b->key.demand);
+    if (!b->is_limited && !b->is_shut && stands_back(s, b) &&
+        (order_has_no_room(s, b->key.demand) || order_is_behind(s, b->key.demand, b->reserved)))
+        return false;
     return (b->is_held_back && b->seen_backfill_gen < s->pass_gen) ||
-           ((b->is_limited || b->is_held_back) && /* inside its quota it need not stand back */
+           ((b->is_limited || b->is_held_back) &&
             b->seen_released_gen != released_sum(s, b->key.tenant_ix)) ||
            ((b->is_held_back || b->is_short) && b->seen_freed_gen != freed_sum(s, b->key.demand));
 }
@@ -340,12 +402,42 @@ static struct job *winner_of(const struct state *s, struct round *r)
     return best.job;
 }
 
+/* The same as order_is_awake(), at a glance where that suffices. */
+static bool entry_is_awake(const struct state *s, const struct order_entry *e)
+{
+    if (e->is_alike && (order_has_no_room(s, e->demand) ||
+                        (e->reserved && order_is_behind(s, e->demand, e->reserved))))
+        return false;
+    return order_is_awake(s, e->bucket);
+}
+
+/* A tenant may be owed more, or a victim be old enough, or the cluster be another: who has that to
+ * wake for is not alike. */
+static void tell_apart(const struct state *s, struct order_queue *q, uint64_t takes)
+{
+    if (q->takes == takes && q->shape == s->cluster.shape_gen)
+        return;
+    q->takes = takes;
+    q->shape = s->cluster.shape_gen;
+    for (size_t i = 0; i < q->entries.n; i++) {
+        struct order_entry *e = &q->entries.v[i];
+        struct bucket *b = e->bucket;
+
+        b->may_take = b->is_blocked && takes_anew(s, b);
+        b->seen_takes = takes_gen(s, b);
+        e->is_alike &= !b->may_take && b->seen_shape_gen == q->shape;
+        e->is_alike = e->is_alike && (!e->reserved || stands_back(s, b));
+        if (e->is_alike)
+            b->seen_released_gen = released_sum(s, b->key.tenant_ix);
+    }
+}
+
 /* The first of a tenant, of buckets that are awake and have one whose back-off is over. */
 static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
 {
     struct order_queue *q = &s->queues.v[tenant_ix];
-    uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen + s->mature_gen +
-                   s->checkpoint_gen + released_sum(s, tenant_ix) +
+    uint64_t takes = s->mature_gen + s->checkpoint_gen + released_sum(s, tenant_ix);
+    uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen + takes +
                    (q->n_greedy ? s->cluster.taken_any : 0);
     struct round round = {.gen = ++s->tenants.seen_gen};
     struct job *best = NULL;
@@ -354,22 +446,25 @@ static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
     if (q->at_sum != sum)
         q->at = 0;
     q->at_sum = sum;
+    tell_apart(s, q, takes);
     for (i = q->at; i < q->entries.n; i++) {
-        const struct bucket *b = q->entries.v[i].bucket;
+        const struct order_entry *e = &q->entries.v[i];
         struct job *j;
 
-        if (is_beyond(s, best, b))
+        if (is_beyond(s, best, e->bucket))
             break;
-        if (!order_is_awake(s, b)) {
+        if (!entry_is_awake(s, e)) {
             q->at += q->at == i;
             continue;
         }
-        j = eligible(b, now);
+        j = eligible(e->bucket, now);
         if (!j)
             continue;
         enter(s, &round, j);
         if (!best || order_is_before(j, best))
             best = j;
+        if (best == e->bucket->head && !s->settings->shares_users)
+            break; /* all others come after it */
     }
     return s->settings->shares_users ? winner_of(s, &round) : best;
 }

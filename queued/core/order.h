@@ -27,8 +27,12 @@ void order_wake(struct state *s, struct bucket *b);
 /* Sleep as a bucket of another state sleeps, all of whose counts were copied. */
 void order_copy_verdict(struct bucket *b, const struct bucket *from);
 bool order_is_awake(const struct state *s, const struct bucket *b);
-/* Is it known that no gang of this demand has room, whatever its tenant may? */
+/* Is it known that no gang of this demand has room, whatever its tenant may? On the cluster as it
+ * is; or on what these reservations leave (backfill_ahead_of()). */
 bool order_has_no_room(const struct state *s, struct demand *d);
+bool order_is_behind(const struct state *s, struct demand *d, uint64_t reserved);
+/* It has none there: what was learned when the reservations were of this generation. */
+void order_learn_behind(struct state *s, const struct bucket *b, uint64_t backfill);
 /* Is a before b, both of one tenant? */
 bool order_is_before(const struct job *a, const struct job *b);
 

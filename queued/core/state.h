@@ -31,10 +31,12 @@ struct bucket {
     bool is_short;     /* there is no room, on some model; on all: the verdict is the demand's */
     bool is_held_back; /* it fits, but for a reservation */
     bool is_shut;      /* of an operator (window.h) */
+    uint64_t reserved; /* by which it is held back (backfill_ahead_of()) */
     uint64_t seen_backfill_gen;
     uint64_t seen_shape_gen, seen_released_gen;
     bool has_victims; /* not enough, or behind a reservation, or what ends anyway would do */
-    uint64_t seen_mature_gen, seen_freed_any;
+    bool may_take;    /* from others, since: of the generations seen_takes */
+    uint64_t seen_takes, seen_freed_any;
     uint64_t seen_freed_gen; /* sum over the models it may use */
     struct explain *verdict; /* in words, of verdict_turn; NULL: nobody has asked */
     uint64_t verdict_turn;
@@ -51,12 +53,15 @@ struct bucket {
 struct order_queue {
     VEC(struct order_entry {
         struct bucket *bucket;
-        const struct demand *demand; /* the bucket's */
+        struct demand *demand; /* the bucket's */
+        bool is_alike;         /* sleeps while its demand has no room, and for no other reason */
+        uint64_t reserved;     /* the bucket's; 0: it has none on the bare cluster */
     })
     entries;
-    size_t at;         /* those before it sleep */
-    uint64_t at_sum;   /* while nothing of this moves */
-    uint32_t n_greedy; /* buckets with several roles */
+    size_t at;             /* those before it sleep */
+    uint64_t at_sum;       /* while nothing of this moves */
+    uint64_t takes, shape; /* by which is_alike was judged */
+    uint32_t n_greedy;     /* buckets with several roles */
 };
 
 struct remembered {

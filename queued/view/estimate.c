@@ -311,6 +311,7 @@ static void run_placed(struct plan *p, usec_t now)
             continue;
         j->running_at = now;
         j->state = JOB_RUNNING;
+        backfill_runs(p->s, j);
         preempt_matures(p->s, j);
         settle(p, i, ESTIMATE_START, now);
     }

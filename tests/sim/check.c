@@ -269,7 +269,8 @@ static bool would_fit(const struct sim *s, const struct job *j)
     struct place_wish wish = {.demand = d, .models = models, .excluded = j->excluded};
     struct place_result r;
 
-    wish.n_beside = backfill_beside(s->state, j, backfill_end(j, s->now), &wish.beside);
+    wish.n_beside = backfill_beside(
+        s->state, backfill_ahead_of(s->state, j, backfill_end(j, s->now)), &wish.beside);
     wish.closed = window_closed(s->state, j, s->now);
     if (!licence_admits(s->state, j, NULL))
         return false;
