@@ -159,8 +159,7 @@ bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *mod
     return admits(s, j, gpus);
 }
 
-/* CPU and memory that the demand leaves out, once per shape of the cluster. */
-static void refresh_shares(const struct state *s, struct demand *d)
+void cycle_refresh_shares(const struct state *s, struct demand *d)
 {
     for (uint32_t r = 0; r < d->n_roles; r++) {
         struct demand_role *role = &d->roles[r];
@@ -272,7 +271,7 @@ bool cycle_try(struct state *s, struct job *j, const struct cluster_room *room, 
 
     s->n_evaluations++;
     s->turn_evaluations++;
-    refresh_shares(s, j->demand);
+    cycle_refresh_shares(s, j->demand);
     list_choices(room ? room->on : &s->cluster, j->demand, &c);
     j->bucket->is_limited = j->bucket->is_held_back = j->bucket->is_shut = false;
     j->bucket->is_short = c.is_short;

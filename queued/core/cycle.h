@@ -30,6 +30,8 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev);
  * what is free there. */
 uint64_t cycle_unlent(const struct state *s, const struct cluster *on, const struct job *j,
                       uint32_t model, uint64_t *ret_free);
+/* CPU and memory that a demand leaves out, once per shape of the cluster: before place_gang(). */
+void cycle_refresh_shares(const struct state *s, struct demand *d);
 /* Does a gang that goes beyond its tenant's quota leave free there what others do not lend? */
 bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
                          const uint8_t *models);

@@ -50,7 +50,7 @@ struct search {
     usec_t now;
     uint64_t most, lost; /* that may be lost; by those who are out */
     struct cluster *fork;
-    uint64_t *closed; /* nodes that are reserved for gangs before the taker */
+    uint64_t *closed; /* nodes that are reserved for gangs before the taker, or in a window */
     VEC(struct mover) movers;
     VEC(struct host) hosts;
     VEC(struct mover *) out;
@@ -288,6 +288,7 @@ static bool place(struct search *f, const struct job *v, struct ev_placed *ret)
         .demand = v->demand, .models = v->models, .excluded = v->excluded, .closed = f->closed};
     struct place_result r;
 
+    cycle_refresh_shares(f->s, v->demand);
     if (!place_gang(f->fork, &wish, &r))
         return false;
     *ret = (struct ev_placed){.job = v->id, .n = v->demand->pods, .members = r.members};
@@ -404,13 +405,12 @@ static bool fits_anyway(struct search *f)
 static void search(struct search *f)
 {
     const struct state *s = f->s;
-    size_t words = s->cluster.nodes.n / 64 + 1;
 
     list_movers(f);
     if (!f->movers.n)
         return;
     f->fork = cluster_fork(&s->cluster);
-    f->closed = xcalloc(words, sizeof(*f->closed));
+    f->closed = xcalloc(s->cluster.nodes.n / 64 + 1, sizeof(*f->closed));
     backfill_close(s, f->named, f->closed);
     windows_close_all(s, f->closed); /* neither it nor who moves goes where an operator reserved */
     if (!fits_anyway(f)) {
