@@ -299,6 +299,10 @@ QUEUED_API int queued_why(struct queued_client *c, const char *job, struct queue
 struct queued_estimate_options {
     size_t n_without;
     const char *const *without; /* names of nodes: as if they took nothing new */
+    uint32_t n_added;           /* as if there were so many more nodes */
+    const char *added_like;     /* whose copies they are; NULL: of one that the job may use */
+    size_t n_added_domains;
+    const struct queued_pair *added_domains; /* level and name; others: as the copied one */
 };
 
 /* Why a job that is not submitted would wait, and when it would start; nothing is stored. options

@@ -80,6 +80,9 @@
     "                     predicted start; nothing is stored\n\n"                                  \
     "  -f, --file FILE      the job file; -: standard input\n"                                     \
     "  --tenant T           instead of the tenant in the file\n"                                   \
+    "  --what-if nodes+N    as if there were N more nodes, healthy and empty\n"                    \
+    "  --like NODE          they are copies of this node (of one that the job may use)\n"          \
+    "  --in LEVEL=NAME      they are in this domain, which may be new (where the copied one is)\n" \
     "  --without NODE       as if this node took nothing new\n"                                    \
     "  -o FORMAT            table, json, yaml\n"
 

@@ -5,22 +5,37 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "print_job.h"
 #include "spec_yaml.h"
 #include "util/mem.h"
+#include "util/parse.h"
+
+enum { NODES_MAX = 1000 };
 
 struct estimate {
     const char *file, *tenant;
-    struct cli_texts without;
+    struct cli_texts without, domains;
+    const char *what_if, *like;
+    uint32_t n_added; /* of what_if */
+    struct queued_pair *pairs;
+    size_t n_pairs;
     enum cli_format format;
     struct arena arena;
 };
 
 static int ask(const struct estimate *x, struct queued_client *c, struct queued_spec *spec)
 {
-    const struct queued_estimate_options options = {x->without.n, x->without.v};
+    const struct queued_estimate_options options = {
+        .n_without = x->without.n,
+        .without = x->without.v,
+        .n_added = x->n_added,
+        .added_like = x->like,
+        .n_added_domains = x->n_pairs,
+        .added_domains = x->pairs,
+    };
     const char *from_env = getenv("QUEUED_TENANT");
     struct queued_why *why = NULL;
     struct arena a = {0};
@@ -61,13 +76,29 @@ static int estimate(const struct estimate *x)
     return rc;
 }
 
+/* "nodes+4". -1 after a message. */
+static int read_what_if(struct estimate *x)
+{
+    uint64_t n = 0;
+
+    if (!x->what_if && (x->like || x->domains.n))
+        return cli_usage("estimate: --like and --in need --what-if nodes+N"), -1;
+    if (x->what_if && (strncmp(x->what_if, "nodes+", 6) != 0 ||
+                       parse_u64(x->what_if + 6, 1, NODES_MAX, &n, NULL)))
+        return cli_usage("estimate: --what-if %s: write nodes+N, N from 1 to %d", x->what_if,
+                         NODES_MAX),
+               -1;
+    x->n_added = (uint32_t)n;
+    return cli_pairs(&x->domains, &x->pairs, &x->n_pairs, &x->arena);
+}
+
 int cmd_estimate(int argc, char **argv)
 {
     struct estimate x = {0};
     const struct cli_option options[] = {
-        {"file", 'f', OPTION_TEXT, &x.file},
-        {"tenant", 0, OPTION_TEXT, &x.tenant},
-        {"without", 0, OPTION_REPEATED, &x.without},
+        {"file", 'f', OPTION_TEXT, &x.file},         {"tenant", 0, OPTION_TEXT, &x.tenant},
+        {"without", 0, OPTION_REPEATED, &x.without}, {"what-if", 0, OPTION_TEXT, &x.what_if},
+        {"like", 0, OPTION_TEXT, &x.like},           {"in", 0, OPTION_REPEATED, &x.domains},
     };
     int first, rc = cli_parse(&(struct cli_options){"estimate", options, ARRAY_LEN(options)}, argc,
                               argv, &first);
@@ -76,10 +107,13 @@ int cmd_estimate(int argc, char **argv)
         rc--;
     else if (!x.file || argc != first)
         rc = cli_usage("estimate: name one job file: -f job.yaml (-: standard input)");
-    else if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML, &x.format))
+    else if (read_what_if(&x) ||
+             cli_format(1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML, &x.format))
         rc = EXIT_USAGE;
     else
         rc = estimate(&x);
     cli_texts_fini(&x.without);
+    cli_texts_fini(&x.domains);
+    arena_fini(&x.arena);
     return rc;
 }

@@ -359,6 +359,24 @@ int queued_why(struct queued_client *c, const char *job, struct queued_why **ret
     return why_call(c, QUEUED__V1__METHOD__METHOD_WHY, &request.base, ret, error);
 }
 
+static void pack_added(Queued__V1__EstimateRequest *m, const struct queued_estimate_options *o,
+                       struct arena *a)
+{
+    Queued__V1__Pair *pairs = arena_alloc(a, (o->n_added_domains + 1) * sizeof(*pairs));
+
+    m->has_added_nodes = true;
+    m->added_nodes = o->n_added;
+    m->added_like = text(o->added_like);
+    m->n_added_domains = o->n_added_domains;
+    m->added_domains = arena_alloc(a, (o->n_added_domains + 1) * sizeof(Queued__V1__Pair *));
+    for (size_t i = 0; i < o->n_added_domains; i++) {
+        queued__v1__pair__init(&pairs[i]);
+        pairs[i].key = text(o->added_domains[i].key);
+        pairs[i].value = text(o->added_domains[i].value);
+        m->added_domains[i] = &pairs[i];
+    }
+}
+
 int queued_estimate(struct queued_client *c, const struct queued_spec *spec,
                     const struct queued_estimate_options *options, struct queued_why **ret,
                     struct queued_error *error)
@@ -376,6 +394,8 @@ int queued_estimate(struct queued_client *c, const struct queued_spec *spec,
     request.without_nodes = arena_alloc(&arena, (request.n_without_nodes + 1) * sizeof(char *));
     for (size_t i = 0; i < request.n_without_nodes; i++)
         request.without_nodes[i] = text(options->without[i]);
+    if (options && options->n_added)
+        pack_added(&request, options, &arena);
     rc = why_call(c, QUEUED__V1__METHOD__METHOD_ESTIMATE, &request.base, ret, error);
     arena_fini(&arena);
     return rc;

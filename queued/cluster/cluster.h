@@ -105,6 +105,9 @@ void cluster_fork_copy(struct cluster *fork, const struct cluster *c);
  * the fork itself held or released on them is lost, on all others it stays. Returns these nodes,
  * each once, valid until the next call; NULL, with nothing changed: too much did, copy it. */
 const node_ix_list *cluster_fork_follow(struct cluster *fork, const struct cluster *c);
+/* cluster_clone.c: make an empty cluster that was inited equal to c, with the same node_ix; nothing
+ * but settings is shared. */
+void cluster_clone(struct cluster *to, const struct cluster *c);
 void cluster_fork_free(struct cluster *fork); /* NULL allowed */
 
 /* Count a foreign pod, or change what is counted; not bound, terminal or gone: count nothing. */

@@ -5,6 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/mem.h"
+
+static void *copy_of(const void *v, size_t n, size_t size)
+{
+    void *copy = xcalloc(n + 1, size);
+
+    if (n)
+        memcpy(copy, v, n * size);
+    return copy;
+}
+
+struct node_fact *node_fact_copy(const struct node_fact *n)
+{
+    struct node_fact *f = copy_of(n, 1, sizeof(*n));
+
+    f->capacity = copy_of(n->capacity, n->n_capacity, sizeof(*n->capacity));
+    f->allocatable = copy_of(n->allocatable, n->n_allocatable, sizeof(*n->allocatable));
+    f->labels = copy_of(n->labels, n->n_labels, sizeof(*n->labels));
+    f->taints = copy_of(n->taints, n->n_taints, sizeof(*n->taints));
+    for (uint32_t i = 0; i < n->n_labels; i++)
+        f->labels[i] = (struct node_label){xstrdup(n->labels[i].key), xstrdup(n->labels[i].value)};
+    for (uint32_t i = 0; i < n->n_taints; i++) {
+        f->taints[i].key = xstrdup(n->taints[i].key);
+        f->taints[i].value = n->taints[i].value ? xstrdup(n->taints[i].value) : NULL;
+    }
+    return f;
+}
+
 void node_fact_destroy(struct node_fact *n)
 {
     if (!n)

@@ -55,6 +55,7 @@ struct pod_fact {
     uint32_t attempt;
 };
 
+struct node_fact *node_fact_copy(const struct node_fact *n);
 void node_fact_destroy(struct node_fact *n); /* NULL allowed */
 bool node_fact_same_labels(const struct node_fact *a, const struct node_fact *b);
 bool node_fact_same_taints(const struct node_fact *a, const struct node_fact *b);

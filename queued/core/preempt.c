@@ -219,11 +219,17 @@ static bool is_of_use(const struct plan *p, const struct node *n)
     return false;
 }
 
+uint64_t preempt_loss(const struct job *v, usec_t now)
+{
+    usec_t since = v->checkpointed_at > v->running_at ? v->checkpointed_at : v->running_at;
+
+    return now > since ? (uint64_t)(now - since) * v->charged_gpus : 0;
+}
+
 static void add_parts(struct plan *p, struct job *v)
 {
     const struct demand *d = p->taker->demand;
-    usec_t since = v->checkpointed_at > v->running_at ? v->checkpointed_at : v->running_at;
-    uint64_t lost = p->now > since ? (uint64_t)(p->now - since) * v->charged_gpus : 0;
+    uint64_t lost = preempt_loss(v, p->now);
     size_t first = p->parts.n;
 
     for (uint32_t i = 0; i < v->n_members; i++) {

@@ -28,6 +28,8 @@ struct reclaim_of {
 enum reclaim { RECLAIM_NO, RECLAIM_YES, RECLAIM_SAME /* one quota judges both */ };
 enum reclaim preempt_reclaims(const struct tenants *t, const struct reclaim_of *of, uint32_t model,
                               uint64_t loses);
+/* GPU-microseconds that a running gang would lose: since its last checkpoint or its start. */
+uint64_t preempt_loss(const struct job *v, usec_t now);
 /* A gang has begun to run: a victim after minRuntime. */
 void preempt_matures(struct state *s, const struct job *j);
 /* Wake those who may take from gangs that have become old enough. */

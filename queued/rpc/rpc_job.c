@@ -307,10 +307,12 @@ int rpc_job_why(struct rpc_call *c, struct err *err)
 int rpc_job_try(struct rpc_call *c, struct err *err)
 {
     struct rpc_request *req = c->req;
-    struct estimate_wish wish = {.spec = req->u.estimate.spec,
-                                 .caller = c->who->caller,
-                                 .n_without = req->u.estimate.n_without,
-                                 .without = req->u.estimate.without};
+    struct estimate_wish wish = {
+        .spec = req->u.estimate.spec,
+        .caller = c->who->caller,
+        .n_without = req->u.estimate.n_without,
+        .without = req->u.estimate.without,
+        .more = {req->u.estimate.n_added, req->u.estimate.like, req->u.estimate.domains}};
     struct estimate_try t;
     const char *tenant;
 

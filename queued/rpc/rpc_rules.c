@@ -159,6 +159,9 @@ static const struct rpc_rule estimate_rules[] = {
     HEADER,
     {"spec", RULE_MESSAGE, 0, SPEC_BYTES_MAX, 1},
     {"without_nodes", RULE_LINE, 1, NODE_NAME_MAX, 256},
+    {"added_nodes", RULE_NUMBER, 0, 1000, 1},
+    {"added_like", RULE_LINE, 0, NODE_NAME_MAX, 1},
+    {"added_domains", RULE_MESSAGE, 0, 1024, 8},
 };
 /* cancel, hold, release, requeue, preempt */
 static const struct rpc_rule change_rules[] = {

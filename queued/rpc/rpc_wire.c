@@ -48,6 +48,9 @@ static int fill_estimate(struct rpc_request *r, const ProtobufCMessage *base, st
     for (size_t i = 0; i < m->n_without_nodes; i++)
         r->u.estimate.without[i] = copy(&r->arena, m->without_nodes[i]);
     r->u.estimate.n_without = (uint32_t)m->n_without_nodes;
+    r->u.estimate.n_added = m->added_nodes;
+    r->u.estimate.like = copy(&r->arena, m->added_like);
+    r->u.estimate.domains = rpc_pairs_from(&r->arena, m->added_domains, m->n_added_domains);
     r->u.estimate.spec = rpc_spec_from(m->spec);
     return 0;
 }

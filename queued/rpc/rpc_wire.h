@@ -94,6 +94,9 @@ struct rpc_request {
             struct spec *spec; /* as above */
             const char **without;
             uint32_t n_without;
+            uint32_t n_added;
+            const char *like;
+            struct spec_pairs domains;
         } estimate;
         struct {
             const char *reason;

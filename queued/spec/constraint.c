@@ -84,6 +84,11 @@ struct constraint *constraint_intern(struct constraint **table, const struct spe
     return k;
 }
 
+struct constraint *constraint_copy(struct constraint **table, const struct constraint *k)
+{
+    return constraint_intern(table, &k->wish, k->closed);
+}
+
 static void drop(struct constraint **table, struct constraint *k)
 {
     HASH_DELETE(hh, *table, k); /* NOLINT(clang-analyzer-core.NullDereference): it is in */

@@ -59,6 +59,8 @@ struct constraint;
  * all of them; NULL: empty. */
 struct constraint *constraint_intern(struct constraint **table, const struct spec_role *role,
                                      uint64_t closed);
+/* The same in another table. */
+struct constraint *constraint_copy(struct constraint **table, const struct constraint *k);
 void constraint_release(struct constraint **table, struct constraint *k);
 void constraint_table_fini(struct constraint **table);
 /* All that a constraint is made of, as text: equal text is equal meaning. */

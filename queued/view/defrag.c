@@ -88,8 +88,7 @@ static void list_movers(struct search *f)
         const struct job *v = f->s->active.v[i];
 
         if (may_move(f, v))
-            *vec_push(&f->movers) =
-                (struct mover){v, (uint64_t)(f->now - v->running_at) * v->charged_gpus, false};
+            *vec_push(&f->movers) = (struct mover){v, preempt_loss(v, f->now), false};
     }
 }
 

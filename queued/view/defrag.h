@@ -4,8 +4,8 @@
  * Only running, preemptible gangs that opted in (preemption.movable) and are older than
  * preemption.minRuntime move, and only whom the taker may ask: of its own quota those of no higher
  * priority, of others what reclaim could take. Every one of them has a place to go to beside the
- * taker's. What a move costs is the GPU time since the gang's start. Nothing changes here: plans
- * are made on a fork.
+ * taker's. What a move costs is the GPU time since the gang's last checkpoint or start. Nothing
+ * changes here: plans are made on a fork.
  */
 #ifndef QUEUED_VIEW_DEFRAG_H
 #define QUEUED_VIEW_DEFRAG_H

@@ -35,8 +35,8 @@ struct estimates {
 };
 
 struct plan {
-    struct state *s; /* the copy */
-    struct cluster *fork;
+    struct state *s;      /* the copy */
+    struct cluster *fork; /* NULL: the copy has a cluster of its own */
     VEC(struct job *) waiting;
     struct estimates *to;
     struct effects fx; /* nobody runs them */
@@ -97,8 +97,12 @@ static struct demand *copy_demand(struct plan *p, const struct demand *from)
         return d;
     d = xmalloc(sizeof(*d));
     *d = *from; /* with its verdict, which goes its own way */
-    for (uint32_t r = 0; r < d->n_roles; r++)
+    for (uint32_t r = 0; r < d->n_roles; r++) {
         d->roles[r].spread.group = NULL;
+        if (!p->fork)
+            d->roles[r].constraint =
+                constraint_copy(&p->s->cluster.constraints, from->roles[r].constraint);
+    }
     HASH_ADD_KEYPTR(hh, p->s->demands, d->key, strlen(d->key), d);
     return d;
 }
@@ -200,17 +204,21 @@ static void copy_jobs(struct plan *p, const struct state *s)
         if (!p->waiting.v[i]->claim)
             order_add(p->s, p->waiting.v[i]);
     for (size_t i = 0; i < p->waiting.n; i++) /* what sleeps goes on sleeping */
-        if (p->waiting.v[i]->bucket)
+        if (p->waiting.v[i]->bucket && p->fork)
             order_copy_verdict(p->waiting.v[i]->bucket, state_job(s, p->waiting.v[i]->id)->bucket);
-    p->s->is_quiet = s->is_quiet;
+    p->s->is_quiet = s->is_quiet && p->fork;
 }
 
-static void plan_init(struct plan *p, const struct state *s, usec_t now)
+static void plan_init(struct plan *p, const struct state *s, usec_t now, bool is_clone)
 {
     p->s = state_create(s->settings);
-    p->fork = cluster_fork(&s->cluster);
-    p->s->cluster = *p->fork;
-    p->s->cluster.constraints = NULL; /* those of a job that is tried are its own */
+    if (is_clone) {
+        cluster_clone(&p->s->cluster, &s->cluster);
+    } else {
+        p->fork = cluster_fork(&s->cluster);
+        p->s->cluster = *p->fork;
+        p->s->cluster.constraints = NULL; /* those of a job that is tried are its own */
+    }
     p->s->meta = s->meta;
     p->s->is_synced = p->s->is_cluster_up = true;
     p->s->now = now;
@@ -244,7 +252,8 @@ static void plan_fini(struct plan *p)
             free(d->roles[r].spread.group);
         free(d);
     }
-    cluster_init(&s->cluster, s->settings); /* all of it is the fork's */
+    if (p->fork)
+        cluster_init(&s->cluster, s->settings); /* all of it is the fork's */
     cluster_fork_free(p->fork);
     state_destroy(s);
     vec_fini(&p->waiting);
@@ -392,7 +401,7 @@ static void make(struct estimates *e, const struct state *s, usec_t now)
     e->of.n = 0;
     e->turn = s->turn;
     e->made_at = now;
-    plan_init(&p, s, now);
+    plan_init(&p, s, now, false);
     play(&p, now);
     plan_fini(&p);
 }
@@ -460,7 +469,8 @@ int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t
 {
     struct plan *p = xcalloc(1, sizeof(*p));
 
-    if (depend_resolve(s, wish->spec, &p->wish, err)) {
+    if (estimate_growth_check(&s->cluster, &wish->more, err) ||
+        depend_resolve(s, wish->spec, &p->wish, err)) {
         vec_fini(&p->wish.waits);
         free(p);
         return -1;
@@ -470,7 +480,7 @@ int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t
     p->looks = looks_for(s);
     p->to->made_at = now;
     *ret = (struct estimate_try){.plan = p, .eta.made_at = now};
-    plan_init(p, s, now);
+    plan_init(p, s, now, wish->more.n > 0);
     p->s->is_synced = s->is_synced;
     p->s->is_cluster_up = s->is_cluster_up;
     (void)str_copy(p->s->cluster_trouble, sizeof(p->s->cluster_trouble), s->cluster_trouble);
@@ -478,9 +488,10 @@ int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t
         if (cluster_find(&s->cluster, wish->without[i]))
             cluster_fork_close(&p->s->cluster, cluster_find(&s->cluster, wish->without[i])->ix);
     submit(p, wish, now);
+    estimate_grow(&p->s->cluster, &wish->more, p->tried->demand);
     explain_job(p->s, p->tried, now, &ret->why);
     ret->job = *p->tried; /* as it is before anything happens */
-    ret->work = s->by_id.n / 16 + s->cluster.nodes.n;
+    ret->work = s->by_id.n / 16 + s->cluster.nodes.n * (p->fork ? 1 : 8);
     if (!is_foreseeable(p->s, p->tried))
         return 0;
     play(p, now);

@@ -10,6 +10,7 @@
 #define QUEUED_VIEW_ESTIMATE_H
 
 #include "core/state.h"
+#include "view/estimate_grow.h"
 #include "view/explain.h"
 
 enum {
@@ -46,7 +47,8 @@ struct estimate_wish {
     struct spec *spec; /* checked by spec_check(); taken, unless it fails */
     struct caller caller;
     uint32_t n_without;
-    const char *const *without; /* names of nodes that take nothing new; unknown ones are none */
+    const char *const *without;  /* names of nodes that take nothing new; unknown ones are none */
+    struct estimate_growth more; /* nodes that are not there */
 };
 struct estimate_try {
     struct job job;
@@ -55,7 +57,8 @@ struct estimate_try {
     struct plan *plan; /* what the above point to */
     uint64_t work;     /* nodes and jobs that were looked at, roughly */
 };
-/* Fails when it depends on a job that is not there, or that has ended otherwise. */
+/* Fails when it depends on a job that is not there, or that has ended otherwise, or names a node or
+ * level that there is none of. */
 int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
                  struct estimate_try *ret, struct err *err);
 void estimate_try_fini(struct estimate_try *t);

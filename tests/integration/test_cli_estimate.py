@@ -22,6 +22,17 @@ class Estimate(test_cli.Cli):
         self.assertNotIn("predictedStart", none)
         self.assertIn("unknown", none["predictedStartBasis"])
         self.assertEqual(self.run_cli("estimate", "-f-", "--tenant=no", stdin=job)[0], 7)
+        large = job.replace("replicas: 1", "replicas: 9") + "  topology: {required: rack}\n"
+        asked = ("estimate", "-f", "-", "-o", "json")
+        self.assertNotIn("predictedStart", json.loads(self.good(*asked, stdin=large))["status"])
+        added = ("--what-if", "nodes+9", "--like", nodes[0]["name"], "--in", "rack=new")
+        grown = json.loads(self.good(*asked, *added, stdin=large))["status"]
+        self.assertIn("predictedStart", grown)
+        self.refused(2, "no level galaxy", *asked, *added, "--in", "galaxy=g", stdin=large)
+        self.refused(2, "no node nosuch", *asked, *added[:2], "--like", "nosuch", stdin=large)
+        self.refused(2, "write nodes+N", *asked, "--what-if", "4", stdin=large)
+        self.refused(2, "need --what-if", *asked, "--like", "x", stdin=large)
+        self.assertEqual(len(json.loads(self.good("nodes", "-o", "json"))["items"]), len(nodes))
         self.refused(2, "name one job file", "estimate")
         self.assertEqual(self.good("list", "-A", "-o", "name"), before)
 

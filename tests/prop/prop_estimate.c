@@ -241,8 +241,10 @@ static void try_one(struct core *c, struct rng *g)
     const char *const without[] = {"n1", "nope"};
     struct estimate_wish wish = {
         .spec = random_spec(c, g), .n_without = rng_below(g, 3), .without = without};
+    struct spec_pair rack = {"rack", "new"};
     struct estimate_try t;
 
+    wish.more = (struct estimate_growth){rng_below(g, 3), "n0", {&rack, rng_below(g, 2)}};
     (void)snprintf(wish.caller.user, sizeof(wish.caller.user), "alice");
     assert_int_equal(estimate_try(c->state, &wish, c->now, &t, NULL), 0);
     assert_true(t.eta.kind != ESTIMATE_NONE);
@@ -283,6 +285,52 @@ static void a_job_that_is_tried_starts_when_it_was_said(void **state)
     assert_true(compared > SEEDS / 2);
 }
 
+/* The same, when the nodes come that it was told of. */
+static void nodes_that_are_added_in_an_estimate_do_what_real_ones_do(void **state)
+{
+    uint64_t compared = 0, earlier = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct rng g = {seed}, again;
+        struct estimate_wish wish = {.more = {(uint32_t)(1 + seed % 3), "n0", {NULL, 0}}};
+        struct estimate_try t, without;
+        struct guess guess;
+        struct core c;
+        char name[16];
+
+        begin(&c, &g);
+        again = g;
+        wish.spec = random_spec(&c, &g);
+        (void)snprintf(wish.caller.user, sizeof(wish.caller.user), "alice");
+        assert_int_equal(estimate_try(c.state, &wish, c.now, &t, NULL), 0);
+        guess = (struct guess){.e = t.eta};
+        estimate_try_fini(&t);
+        g = again;
+        wish.spec = random_spec(&c, &g);
+        wish.more.n = 0;
+        assert_int_equal(estimate_try(c.state, &wish, c.now, &without, NULL), 0);
+        earlier += guess.e.kind == ESTIMATE_START &&
+                   (without.eta.kind != ESTIMATE_START || guess.e.at < without.eta.at);
+        estimate_try_fini(&without);
+        submit(&c, &again);
+        guess.job = c.state->by_id.v[c.state->by_id.n - 1]->id;
+        for (uint64_t i = 0; i < 1 + seed % 3; i++) {
+            (void)snprintf(name, sizeof(name), "what-if-%u", (unsigned)i + 1);
+            core_node(&c, site_node(name, "b0", "r0", SITE_H100, 8));
+        }
+        do {
+            settle(&c);
+            see_starts(&c, &guess, 1);
+        } while (to_next(&c));
+        compare(&c, seed, &guess);
+        compared += guess.e.kind == ESTIMATE_START;
+        core_fini(&c);
+    }
+    assert_true(compared > SEEDS / 2);
+    assert_true(earlier > SEEDS / 8);
+}
+
 static void an_estimate_leaves_every_byte_of_the_state(void **state)
 {
     static struct guess guesses[JOBS];
@@ -310,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predicted_starts_come_true_when_run_times_are_exact),
         cmocka_unit_test(a_job_that_is_tried_starts_when_it_was_said),
+        cmocka_unit_test(nodes_that_are_added_in_an_estimate_do_what_real_ones_do),
         cmocka_unit_test(an_estimate_leaves_every_byte_of_the_state),
     };
 
