@@ -245,6 +245,8 @@ static void set_total(struct cluster *c, struct node *n)
         n->total.amount[RES_GPUS] = n->expected_gpus;
     if (n->total.amount[RES_GPUS] > NODE_GPUS_MAX)
         n->total.amount[RES_GPUS] = NODE_GPUS_MAX;
+    if (c->most_gpus < n->total.amount[RES_GPUS])
+        c->most_gpus = n->total.amount[RES_GPUS];
 }
 
 static void rank_from(struct cluster *c, size_t at)

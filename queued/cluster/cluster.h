@@ -49,6 +49,7 @@ struct cluster {
     struct topology topology;
     VEC(struct driver) drivers;     /* as first seen; never taken out */
     int64_t model_gpus[MODELS_MAX]; /* GPUs of known nodes, free or not */
+    int64_t most_gpus;              /* no node ever had more */
     uint64_t shape_gen; /* a node appeared, went, or changed its labels, taints or sizes */
     uint64_t freed_gen[MODELS_MAX + 1]; /* something became free on a node of this model
                                            ([MODELS_MAX]: on one without) */

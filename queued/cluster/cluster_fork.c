@@ -167,6 +167,7 @@ static void follow(struct fork *f, const struct cluster *c)
     fork->taken_any = c->taken_any;
     fork->shape_gen = c->shape_gen;
     fork->fact_gen = c->fact_gen;
+    fork->most_gpus = c->most_gpus;
     fork->node_by_name = c->node_by_name;
     fork->pods = c->pods;
     fork->drains = c->drains;

@@ -28,29 +28,30 @@ struct drain {
 
 struct node {
     char *name;
+    const struct drain *drain; /* NULL: it is not */
+    struct node_fact *fact;    /* as last seen; NULL while imaginary */
+    uint32_t pool;             /* of the settings; IX_NONE: in none */
+    uint32_t n_pods;           /* entries of the pod table here */
+    uint32_t n_named;          /* members that name it, also those that hold nothing any more */
+    usec_t lost_at;            /* not Ready or gone: members here are lost from then on; 0: fine */
+    UT_hash_handle hh;
+    /* what placement reads, close together */
     uint32_t ix;                      /* position in the cluster; stable while the node is known */
-    bool is_known;                    /* seen as an object; false: imaginary */
-    const struct drain *drain;        /* NULL: it is not */
-    struct node_fact *fact;           /* as last seen; NULL while imaginary */
-    uint8_t model;                    /* model index; MODELS_MAX: no GPUs or an unknown product */
-    uint32_t pool;                    /* of the settings; IX_NONE: in none */
+    uint32_t rank;                    /* position in by_name, while known */
+    uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */
     uint32_t driver;                  /* index in the cluster's drivers, while known */
-    bool is_shared_gpu;               /* time slicing or MIG: never serves whole-GPU work */
     uint32_t bad_picks;               /* of the fact */
     int64_t expected_gpus;            /* the gpu.count label, else the highest capacity seen */
-    struct resources total;           /* what may be used: allocatable, GPUs capped by expected */
-    uint32_t domain[HIERARCHIES_MAX]; /* lowest domain in each hierarchy; IX_NONE: without */
-    uint32_t rank;                    /* position in by_name, while known */
-    usec_t lost_at;   /* not Ready or gone: members here are lost from then on; 0: fine */
-    uint32_t n_pods;  /* entries of the pod table here */
-    uint32_t n_named; /* members that name it, also those that hold nothing any more */
-    UT_hash_handle hh;
+    uint8_t model;                    /* model index; MODELS_MAX: no GPUs or an unknown product */
+    bool is_known;                    /* seen as an object; false: imaginary */
+    bool is_shared_gpu;               /* time slicing or MIG: never serves whole-GPU work */
     /* what plans change, and forks copy again and again */
-    uint32_t n_gangs; /* members of our gangs here, not terminal */
     bool is_usable;   /* takes new work: ready, not cordoned, not deleting, not drained */
     bool is_counted;  /* in the histograms, with counted_free */
+    uint32_t n_gangs; /* members of our gangs here, not terminal */
     int64_t counted_free;
     struct resources used;
+    struct resources total; /* what may be used: allocatable, GPUs capped by expected */
 };
 
 /* Free amounts, never negative. */

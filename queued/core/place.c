@@ -178,10 +178,15 @@ static bool try_gathered(struct paper *p, uint32_t level)
 /* Can nothing that is still tried win? */
 static bool is_unbeatable(const struct paper *p)
 {
+    uint64_t has = (uint64_t)p->c->most_gpus, packing = 1000;
+
     if (!p->is_found || p->wish->rule != PLACE_SCORE)
         return false;
-    return p->wish->on_empty ? p->best.cost == SCORE_LEAST_COST
-                             : p->best.total == score_most(p->c->settings);
+    if (p->wish->on_empty)
+        return p->best.cost == SCORE_LEAST_COST;
+    if (p->least_free) /* no host for it has less free, nor more GPUs */
+        packing = (has - p->least_free + p->gpus) * 1000 / has;
+    return p->best.total >= score_most(p->c->settings, packing);
 }
 
 /* At most `left` domains fit: those with the best fit. */
@@ -234,32 +239,48 @@ static bool host_may_hold(const struct paper *p, const struct node *n)
     return is_inside_required(p, n->domain[w->demand->hierarchy]);
 }
 
-/* The hosts with so many GPUs free. */
-static bool try_hosts_with(struct paper *p, uint32_t free_gpus, uint32_t *left)
+/* Go on to the next of the hosts with so many GPUs free, in order of fit; at->ix IX_NONE: to the
+ * first. false: there is no other. */
+static bool next_host(const struct paper *p, uint32_t free_gpus, struct candidate *at)
 {
-    uint32_t h = p->wish->demand->hierarchy;
-    const uint8_t *v = p->c->free_of.v, *end = v + p->c->nodes.n, *at = v;
-    candidate_list list = {0};
-    bool fits = false;
+    uint32_t h = p->wish->demand->hierarchy, domain = IX_NONE;
+    const uint8_t *v = p->c->free_of.v, *end = v + p->c->nodes.n, *f = v;
+    struct candidate best = {.ix = IX_NONE}, x = {0};
 
-    for (uint32_t k = p->c->n_free[free_gpus]; k; k--, at++) {
+    for (uint32_t k = p->c->n_free[free_gpus]; k; k--, f++) {
         const struct node *n;
 
-        at = memchr(at, (int)free_gpus, (size_t)(end - at));
-        n = p->c->nodes.v[at - v];
-        if (host_may_hold(p, n))
-            *vec_push(&list) = (struct candidate){
-                .around = free_around(p, n->domain[h]), .order = n->rank, .ix = n->ix};
+        f = memchr(f, (int)free_gpus, (size_t)(end - f));
+        n = p->c->nodes.v[f - v];
+        if (n->domain[h] != domain)
+            x.around = free_around(p, n->domain[h]);
+        domain = n->domain[h];
+        x.order = n->rank;
+        x.ix = n->ix;
+        if ((best.ix == IX_NONE || is_tighter(&x, &best)) &&
+            (at->ix == IX_NONE || is_tighter(at, &x)) && host_may_hold(p, n))
+            best = x;
     }
-    while (list.n && *left && !is_unbeatable(p)) {
+    *at = best;
+    return best.ix != IX_NONE;
+}
+
+static bool try_hosts_with(struct paper *p, uint32_t free_gpus, uint32_t *left)
+{
+    uint32_t level = p->c->settings->hierarchies[p->wish->demand->hierarchy].n_levels + 1;
+    struct candidate at = {.ix = IX_NONE};
+    bool fits = false;
+
+    while (*left && !is_unbeatable(p) && next_host(p, free_gpus, &at)) {
         p->hosts.n = 0;
-        gather_node(p, take_tightest(&list));
-        if (p->hosts.n && try_gathered(p, p->c->settings->hierarchies[h].n_levels + 1)) {
-            fits = true;
-            --*left;
-        }
+        gather_node(p, at.ix);
+        if (!p->hosts.n || !try_gathered(p, level))
+            continue;
+        fits = true;
+        --*left;
+        if (p->pods == 1 && !p->least_free)
+            p->least_free = free_gpus;
     }
-    vec_fini(&list);
     return fits;
 }
 
@@ -302,6 +323,7 @@ static void try_levels(struct paper *p)
     uint64_t free_gpus;
 
     memset(p->n_counting, 0, sizeof(p->n_counting));
+    p->least_free = 0;
     if (!may_hold(p, IX_NONE, &free_gpus))
         return; /* nor will any part of it */
     if (is_widest && p->required != IX_NONE)

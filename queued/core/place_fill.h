@@ -27,10 +27,11 @@ struct paper {
     uint32_t required, preferred; /* the demand's levels, relaxed where the wish says so */
     uint32_t counts[JOB_ROLES_MAX];
     uint32_t pods;
-    uint32_t driver;                      /* of the gang's roles that must have one; IX_NONE: any */
-    bool any_skew;                        /* of roles whose spread is soft */
-    uint32_t n_counting[JOB_ROLES_MAX];   /* groups of a role in the whole cluster; 0: not known */
-    uint64_t gpus;                        /* of all pods */
+    uint32_t driver;                    /* of the gang's roles that must have one; IX_NONE: any */
+    bool any_skew;                      /* of roles whose spread is soft */
+    uint32_t n_counting[JOB_ROLES_MAX]; /* groups of a role in the whole cluster; 0: not known */
+    uint32_t least_free;                /* on the first host found for the only pod; 0: none yet */
+    uint64_t gpus;                      /* of all pods */
     uint32_t dims[RESOURCES_MAX], n_dims; /* of resources that matter */
     bool only_free; /* every pod has GPUs: a host or domain without free ones takes none */
     struct resources each[JOB_ROLES_MAX];

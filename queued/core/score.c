@@ -134,11 +134,11 @@ void score_sum(const struct settings *s, uint64_t best, const struct share_in_us
     ret->total = ret->total < 1000 ? ret->total : 1000;
 }
 
-uint32_t score_most(const struct settings *s)
+uint32_t score_most(const struct settings *s, uint64_t packing)
 {
-    uint32_t most = s->weight_topology + s->weight_packing;
+    uint64_t most = s->weight_topology + packing * s->weight_packing / 1000;
 
-    return most < 1000 ? most : 1000;
+    return most < 1000 ? (uint32_t)most : 1000;
 }
 
 void score_job(const struct state *s, const struct job *j, struct score *ret)

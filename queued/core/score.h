@@ -41,8 +41,8 @@ uint64_t score_best(const struct cluster *c, const struct place_wish *wish);
 /* Fills the rest of ret, by the weights of the settings. */
 void score_sum(const struct settings *s, uint64_t best, const struct share_in_use *share,
                struct score *ret);
-/* No total is higher. */
-uint32_t score_most(const struct settings *s);
+/* No total of so much packing at most is higher. */
+uint32_t score_most(const struct settings *s, uint64_t packing);
 /* Of a job that has members. */
 void score_job(const struct state *s, const struct job *j, struct score *ret);
 /* "score 935 (topology 1000 = best 1100 / cost 1100, packing 675): 2 hosts in rack b1/r2".
