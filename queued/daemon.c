@@ -156,6 +156,7 @@ static void run_effect(struct daemon *d, const struct effect *e)
     case EFFECT_DROP_KEY:
     case EFFECT_DROP_REQUEST:
     case EFFECT_DROP_EVENTS:
+    case EFFECT_DROP_ATTEMPTS:
     case EFFECT_KINDS:
         break;
     }

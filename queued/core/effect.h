@@ -32,7 +32,8 @@ enum effect_kind {
     EFFECT_DROP_JOB,     /* record, spec and name are past their time */
     EFFECT_DROP_KEY,
     EFFECT_DROP_REQUEST,
-    EFFECT_DROP_EVENTS, /* all below a sequence number */
+    EFFECT_DROP_EVENTS,   /* all below a sequence number */
+    EFFECT_DROP_ATTEMPTS, /* of all jobs below this one */
     EFFECT_REPLY,
     EFFECT_GANG_START,   /* create and bind the pods of the current attempt */
     EFFECT_GANG_STOP,    /* delete what exists of the current attempt; maybe the service */
@@ -69,7 +70,7 @@ struct answer {
     char *text;    /* error sentence, or a warning beside success; NULL none */
 };
 
-/* Accounting row of an attempt that ended; a few hundred bytes, kept 400 days. */
+/* Accounting row of an attempt that ended; a few hundred bytes, kept EXPIRE_ATTEMPT_S. */
 struct attempt_row {
     struct job_id job;
     uint32_t attempt;

@@ -89,11 +89,25 @@ static void sweep_notes(struct state *s, struct effects *fx)
     effects_add(fx, EFFECT_DROP_EVENTS, (struct job_id){0})->u.below_seq = s->meta.oldest_seq;
 }
 
+/* Ids are in order of time. */
+static void sweep_attempts(struct state *s, struct effects *fx)
+{
+    usec_t until = s->now - EXPIRE_ATTEMPT_S * USEC_PER_SEC;
+
+    if (s->now < s->next_trim)
+        return;
+    s->next_trim = s->now + 24 * 3600 * USEC_PER_SEC;
+    if (until > 0)
+        (void)effects_add(fx, EFFECT_DROP_ATTEMPTS,
+                          (struct job_id){(uint64_t)(until / USEC_PER_MSEC) << 12});
+}
+
 usec_t expire_sweep(struct state *s, struct effects *fx)
 {
     sweep_answers(s, fx);
     sweep_keys(s, fx);
     sweep_notes(s, fx);
+    sweep_attempts(s, fx);
     windows_sweep(s, fx);
     orphans_check(s, fx);
     return s->now + 10 * USEC_PER_SEC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expire.h - what is past its time: job records, submit keys, answers, events. */
+/* expire.h - what is past its time: job records, submit keys, answers, events, accounting. */
 #ifndef QUEUED_CORE_EXPIRE_H
 #define QUEUED_CORE_EXPIRE_H
 
@@ -8,6 +8,8 @@
 enum {
     EXPIRE_ANSWER_S = 24 * 3600,
     EXPIRE_KEY_S = 7 * 24 * 3600, /* after the job record went */
+    EXPIRE_ATTEMPT_S =
+        800 * 24 * 3600, /* of the submission: 400 of the end, and the longest life */
     EXPIRE_NOTES_MAX = 1000000,
     EXPIRE_BATCH = 256 /* drops of one sweep */
 };

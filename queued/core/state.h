@@ -153,6 +153,7 @@ struct state {
     uint32_t turn_evaluations; /* in this turn */
     uint64_t n_decisions, n_evaluations; /* since the start; for metrics and tests */
     usec_t next_sweep;                   /* next look for what is past its time */
+    usec_t next_trim;                    /* and for accounting rows */
 };
 
 /* settings must outlive the state. */

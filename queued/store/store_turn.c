@@ -272,6 +272,14 @@ static void drop_events(struct writer *w, uint64_t below)
     w->sink->del_below(w->sink->ctx, STORE_NOTES, store_bytes_of(&key));
 }
 
+static void drop_attempts(struct writer *w, struct job_id below)
+{
+    struct store_key key;
+
+    store_key_attempt(&key, below, 0);
+    w->sink->del_below(w->sink->ctx, STORE_ATTEMPTS, store_bytes_of(&key));
+}
+
 static void drop_answer(struct writer *w, const struct answer *a)
 {
     struct store_key key;
@@ -323,6 +331,9 @@ static void put_other(struct writer *w, const struct effect *f)
         return;
     case EFFECT_DROP_EVENTS:
         drop_events(w, f->u.below_seq);
+        return;
+    case EFFECT_DROP_ATTEMPTS:
+        drop_attempts(w, f->job);
         return;
     case EFFECT_SAVE_JOB: /* written before */
     case EFFECT_REPLY:

@@ -109,6 +109,7 @@ static void run_effect(struct sim *s, const struct effect *fx)
     case EFFECT_DROP_KEY:
     case EFFECT_DROP_REQUEST:
     case EFFECT_DROP_EVENTS:
+    case EFFECT_DROP_ATTEMPTS:
     case EFFECT_ORPHAN_FOUND:
     case EFFECT_ORPHAN_HELD:
     case EFFECT_KINDS:

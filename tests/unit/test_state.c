@@ -472,6 +472,25 @@ static void a_finished_job_is_forgotten_after_its_time(void **state)
     assert_null(c->state->demands);
 }
 
+static void accounting_is_dropped_once_a_day_by_the_time_of_submission(void **state)
+{
+    struct core *c = *state;
+    uint64_t now_ms, days = 0;
+
+    core_pass(c, INT64_C(60) * USEC_PER_SEC);
+    for (int i = 0; i < 3 * 144; i++) { /* three days, ten minutes a step */
+        core_forget(c);
+        core_pass(c, INT64_C(600) * USEC_PER_SEC);
+        days += core_count(c, EFFECT_DROP_ATTEMPTS);
+        if (core_count(c, EFFECT_DROP_ATTEMPTS) == 0)
+            continue;
+        now_ms = (uint64_t)(c->now / USEC_PER_MSEC);
+        assert_true(core_last(c, EFFECT_DROP_ATTEMPTS)->job.v >> 12 ==
+                    now_ms - UINT64_C(800) * 86400 * 1000);
+    }
+    assert_int_equal(days, 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, core_set_up, core_tear_down)
 
 int main(void)
@@ -499,6 +518,7 @@ int main(void)
         TEST(disk_is_counted_like_any_other_resource),
         TEST(a_record_of_a_gang_without_members_is_not_loaded),
         TEST(a_finished_job_is_forgotten_after_its_time),
+        TEST(accounting_is_dropped_once_a_day_by_the_time_of_submission),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -346,6 +346,21 @@ static void a_dropped_job_leaves_its_key_and_its_attempts(void **state)
     assert_int_equal(fake_store_count(e->store, STORE_NOTES), 1);
 }
 
+static void accounting_rows_of_jobs_below_one_are_dropped(void **state)
+{
+    struct env *e = *state;
+    struct job_id id = store_fixture_id(2);
+
+    (void)effects_add(&e->fix.fx, EFFECT_DROP_ATTEMPTS, id);
+    commit(e);
+    assert_int_equal(fake_store_count(e->store, STORE_ATTEMPTS), 1);
+    id.v++;
+    (void)effects_add(&e->fix.fx, EFFECT_DROP_ATTEMPTS, id);
+    commit(e);
+    assert_int_equal(fake_store_count(e->store, STORE_ATTEMPTS), 0);
+    assert_int_equal(fake_store_count(e->store, STORE_JOBS), 2);
+}
+
 static void dropped_keys_and_answers_are_gone(void **state)
 {
     struct env *e = *state;
@@ -563,6 +578,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(past_use_and_a_stop_come_back_exactly_once, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_job_saved_thrice_in_a_turn_is_written_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(accounting_rows_of_jobs_below_one_are_dropped, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_dropped_job_leaves_its_key_and_its_attempts, setup,
                                         teardown),
