@@ -219,13 +219,6 @@ static bool is_of_use(const struct plan *p, const struct node *n)
     return false;
 }
 
-uint64_t preempt_loss(const struct job *v, usec_t now)
-{
-    usec_t since = v->checkpointed_at > v->running_at ? v->checkpointed_at : v->running_at;
-
-    return now > since ? (uint64_t)(now - since) * v->charged_gpus : 0;
-}
-
 static void add_parts(struct plan *p, struct job *v)
 {
     const struct demand *d = p->taker->demand;

@@ -29,7 +29,12 @@ enum reclaim { RECLAIM_NO, RECLAIM_YES, RECLAIM_SAME /* one quota judges both */
 enum reclaim preempt_reclaims(const struct tenants *t, const struct reclaim_of *of, uint32_t model,
                               uint64_t loses);
 /* GPU-microseconds that a running gang would lose: since its last checkpoint or its start. */
-uint64_t preempt_loss(const struct job *v, usec_t now);
+static inline uint64_t preempt_loss(const struct job *v, usec_t now)
+{
+    usec_t since = v->checkpointed_at > v->running_at ? v->checkpointed_at : v->running_at;
+
+    return now > since ? (uint64_t)(now - since) * v->charged_gpus : 0;
+}
 /* A gang has begun to run: a victim after minRuntime. */
 void preempt_matures(struct state *s, const struct job *j);
 /* Wake those who may take from gangs that have become old enough. */
