@@ -19,4 +19,9 @@ uint32_t elastic_count(const struct demand *d, uint32_t role, uint32_t steps);
 /* Members of a placement of so many pods a role, at the positions that they have in the job. */
 void elastic_lay_out(const struct demand *d, const uint32_t *counts, struct place_result *r);
 
+/* May the gang run on without this member? */
+bool elastic_may_drop(const struct job *j, const struct member *m);
+/* It does; the member, which has ended or is gone, is absent. */
+void elastic_drop(struct state *s, struct job *j, struct member *m, struct effects *fx);
+
 #endif

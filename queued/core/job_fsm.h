@@ -45,6 +45,7 @@ enum job_event {
     JOB_EV_REPLACED,
     JOB_EV_REQUEUE,
     JOB_EV_UPDATE,
+    JOB_EV_RESIZED,
     JOB_EV_CHECKPOINTED,
 };
 

@@ -111,6 +111,21 @@ static void refund(struct state *s, struct job *j)
     j->charged_gpus = 0;
 }
 
+void job_refund_pod(struct state *s, struct job *j, uint32_t role)
+{
+    uint32_t gpus = (uint32_t)j->demand->roles[role].each.amount[RES_GPUS], m = j->models[role];
+
+    if (m == MODELS_MAX || gpus == 0)
+        return;
+    j->charged_gpus -= gpus;
+    if (j->tenant_ix == IX_NONE)
+        return;
+    settle(s, j, m, -(int64_t)gpus);
+    tenant_refund(&s->tenants, j->tenant_ix, m, gpus);
+    if (j->is_leaving)
+        tenant_expect(&s->tenants, j->tenant_ix, m, gpus);
+}
+
 void job_name_nodes(struct state *s, const struct job *j)
 {
     for (uint32_t i = 0; i < j->n_members; i++)

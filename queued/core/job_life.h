@@ -49,6 +49,8 @@ bool job_has_saved(const struct job *j);
 /* A pending gang gets its hosts and holds them; takes placed->members. */
 void job_take(struct state *s, struct job *j, struct ev_placed *placed);
 /* It starts on the hosts it holds. */
+/* Give the charge of one pod of a role back. */
+void job_refund_pod(struct state *s, struct job *j, uint32_t role);
 void job_place(struct state *s, struct job *j, struct effects *fx);
 /* A member's phase as seen or answered; moves the job when that was the last one missing. */
 void job_member_bound(struct state *s, struct job *j, struct member *m, struct effects *fx);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/backfill.h"
+#include "core/elastic.h"
 #include "core/failure.h"
 #include "core/job_life.h"
 #include "core/place.h"
@@ -120,6 +121,21 @@ static void judge(struct state *s, struct job *j, const struct fault *fault, str
     }
 }
 
+/* An elastic gang runs on without a pod that it does not need and that it lost to the cluster. */
+static bool goes_on(struct state *s, struct job *j, struct member *m, const struct fault *fault,
+                    struct effects *fx)
+{
+    enum spec_action action = failure_judge(j->failure, fault).action;
+
+    if ((action != SPEC_RESTART_FREE && action != SPEC_EXCLUDE) || !elastic_may_drop(j, m))
+        return false;
+    if (action == SPEC_EXCLUDE)
+        exclude(j, m->node_ix);
+    elastic_drop(s, j, m, fx);
+    check_progress(s, j, fx);
+    return true;
+}
+
 void job_member_ended(struct state *s, struct job *j, struct member *m, const struct pod_fact *pod,
                       struct effects *fx)
 {
@@ -137,6 +153,8 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
     job_save(s, j, fx); /* its pod may be cleaned up before a restart */
     if (pod->phase == POD_SUCCEEDED) {
         check_progress(s, j, fx);
+    } else if (goes_on(s, j, m, &fault, fx)) {
+        return;
     } else if (failure_judge(NULL, &fault).is_node) {
         (void)snprintf(text, sizeof(text), "%s: %s on %.100s", job_pod_name(name, j, m),
                        pod->reason, pod->node);
@@ -152,6 +170,7 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
 void job_member_gone(struct state *s, struct job *j, struct member *m, const char *why,
                      struct effects *fx)
 {
+    struct fault fault = {.exit_code = -1, .node_ix = m->node_ix};
     char text[REASON_TEXT_MAX + 1];
     char name[POD_NAME_TEXT];
 
@@ -160,9 +179,10 @@ void job_member_gone(struct state *s, struct job *j, struct member *m, const cha
     if (!job_member_holds(m) && !job_wants_all_gone(j))
         return; /* a finished member stays finished when its pod is cleaned up */
     job_release(s, j, m, MEMBER_GONE);
+    if (goes_on(s, j, m, &fault, fx))
+        return;
     (void)snprintf(text, sizeof(text), "pod %s %s", job_pod_name(name, j, m), why);
-    judge(s, j, &(struct fault){.exit_code = -1, .node_ix = m->node_ix},
-          &(struct job_step){JOB_EV_MEMBER_LOST, 0, "MemberLost", text}, fx);
+    judge(s, j, &fault, &(struct job_step){JOB_EV_MEMBER_LOST, 0, "MemberLost", text}, fx);
     job_check_gone(s, j, fx);
 }
 

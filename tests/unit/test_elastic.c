@@ -136,6 +136,31 @@ static void sizes_that_cannot_be_are_refused(void **state)
     spec_destroy(s);
 }
 
+static void it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submit(c, elastic_spec("j", 3, 4, 0));
+    struct ev_pod_gone gone = {.member = 3};
+    char name[POD_NAME_TEXT];
+
+    (void)core_cycle(c);
+    core_see_all(c, j->id, POD_RUNNING);
+    gone.job = j->id;
+    gone.attempt = j->attempt;
+    (void)strcpy(gone.ns, j->ns);
+    for (int i = 0; i < 2; i++, gone.member--) {
+        struct event ev = {.kind = EV_POD_GONE, .u.pod_gone = xmemdup(&gone, sizeof(gone))};
+
+        (void)strcpy(ev.u.pod_gone->name, job_pod_name(name, j, &j->members[gone.member]));
+        assert_int_equal(j->state, JOB_RUNNING);
+        assert_true(core_apply(c, &ev));
+        assert_int_equal(job_size(j), 3);
+        assert_int_equal(j->charged_gpus, 24);
+        two_check(c);
+    }
+    assert_int_equal(j->state, JOB_RESTARTING);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, two_set_up, core_tear_down)
 
 int main(void)
@@ -148,6 +173,7 @@ int main(void)
         WITH(the_minimum_of_each_role_goes_before_surplus),
         WITH(surplus_of_non_preemptible_work_stays_inside_the_quota),
         WITH(sizes_that_cannot_be_are_refused),
+        WITH(it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
