@@ -518,6 +518,8 @@ static void fork_future(struct plan *p)
     p->fork = s->plan_fork;
     p->closed = xcalloc(s->cluster.nodes.n / 64 + 1, sizeof(*p->closed));
     backfill_close(s, p->taker, p->closed);
+    windows_close(s, p->taker, p->now,
+                  p->closed); /* victims may leave at once, or in their grace */
     windows_close(s, p->taker, p->now + s->settings->grace_cap_us, p->closed);
     for (size_t i = 0; i < s->active.n; i++) {
         const struct job *v = s->active.v[i];

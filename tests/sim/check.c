@@ -392,6 +392,8 @@ static int check_spread(struct sim *s)
     for (size_t i = 0; i < s->state->active.n; i++) {
         const struct job *j = s->state->active.v[i];
 
+        if (sim_had_claim(s, j->id))
+            continue; /* it was placed when it took its nodes */
         for (uint32_t r = 0; r < j->demand->n_roles && j->attempt_at == s->state->now; r++)
             if (j->demand->roles[r].spread.key && !j->demand->roles[r].spread.is_soft &&
                 check_role_spread(s, j, r))
@@ -402,7 +404,6 @@ static int check_spread(struct sim *s)
 
 int check_turn(struct sim *s)
 {
-    sim_met_claims(s);
     if (state_check(s->state, &s->err))
         return err_wrap(&s->err, "state_check");
     if (s->state->meta.moves_lost > s->settings.defrag_gpu_us)
@@ -413,6 +414,7 @@ int check_turn(struct sim *s)
     if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&
         check_knowledge(s))
         return -1;
+    sim_met_claims(s);
     if (s->n_turns % DEAR_CHECK_TURNS)
         return 0;
     sim_note(s, fake_store_hash(s->store));

@@ -26,6 +26,14 @@ static bool is_claim(const struct sim *s, struct job_id id)
     return j && j->claim;
 }
 
+bool sim_had_claim(const struct sim *s, struct job_id id)
+{
+    for (uint32_t i = 0; i < s->n_claims; i++)
+        if (s->claims[i].v == id.v)
+            return true;
+    return false;
+}
+
 void sim_met_claims(struct sim *s)
 {
     const struct state *st = s->state;
@@ -37,11 +45,7 @@ void sim_met_claims(struct sim *s)
             sim_met(s, j && j->state == JOB_BINDING ? "(claim met)" : "(claim dropped)", 1);
     }
     for (size_t i = 0; i < st->claims.n; i++) {
-        bool is_new = true;
-
-        for (uint32_t k = 0; k < s->n_claims; k++)
-            is_new = is_new && s->claims[k].v != st->claims.v[i]->id.v;
-        if (is_new)
+        if (!sim_had_claim(s, st->claims.v[i]->id))
             sim_met(s, st->claims.v[i]->claim->n_victims > 1 ? "(claim of several)" : "(claim)", 1);
     }
     s->n_claims = 0;

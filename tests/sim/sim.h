@@ -87,6 +87,7 @@ void sim_note(struct sim *s, uint64_t x);
  * crash. */
 void sim_met(struct sim *s, const char *code, uint64_t n);
 void sim_met_claims(struct sim *s);
+bool sim_had_claim(const struct sim *s, struct job_id id); /* after the turn before this one */
 void sim_met_crash(struct sim *s);
 /* When something is due by the world, the adapter or the daemon. */
 usec_t sim_next(const struct sim *s);

@@ -13,6 +13,7 @@
 
 #include "../fake/two_tenants.h"
 #include "core/preempt.h"
+#include "core/window.h"
 #include "util/mem.h"
 
 enum { LOW = 100, HIGH = 800 };
@@ -305,6 +306,25 @@ static void a_claim_waits_while_the_api_server_is_away(void **state)
     two_check(c);
 }
 
+static void nobody_leaves_for_nodes_that_are_reserved_for_others_yet(void **state)
+{
+    struct core *c = *state;
+    struct job *low = two_running(c, "a", "low", LOW, 4);
+    struct window w = {.name = "repair", .made_at = c->now, .from = c->now};
+
+    w.to = c->now + c->settings.grace_cap_us / 2;
+    window_make(c->state, &w, "n0\nn1\nn2\nn3\n"); /* it is over before a grace is */
+    (void)two_submit(c, "a", "taker", HIGH, 1);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, c->settings.grace_cap_us / 2 - 1);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(low->state, JOB_RUNNING);
+    core_pass(c, 1);
+    (void)core_cycle(c);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+    two_check(c);
+}
+
 /* ---- borders */
 
 static void a_gang_is_a_victim_from_the_microsecond_of_min_runtime_on(void **state)
@@ -410,6 +430,7 @@ int main(void)
         TEST(a_taker_that_is_no_more_above_its_victim_gives_back),
         TEST(a_claim_on_a_node_that_is_drained_moves_elsewhere),
         TEST(a_claim_waits_while_the_api_server_is_away),
+        TEST(nobody_leaves_for_nodes_that_are_reserved_for_others_yet),
         TEST(a_gang_is_a_victim_from_the_microsecond_of_min_runtime_on),
         TEST(a_gang_that_seems_to_run_since_tomorrow_is_no_victim),
         TEST(with_quotas_of_zero_nobody_reclaims),
