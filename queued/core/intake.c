@@ -14,7 +14,7 @@
 
 #include "core/depend.h"
 #include "core/failure.h"
-#include "core/hardware.h"
+#include "cluster/hardware.h"
 #include "core/job_life.h"
 #include "core/order.h"
 #include "core/orphan.h"
@@ -218,7 +218,7 @@ static bool is_feasible(struct state *s, const struct spec *spec, char *text, si
     if (!s->is_synced)
         return true; /* nothing is known yet */
     d = demand_of(&s->cluster, &s->demands, spec);
-    found = hardware_exists(s, d, text, size);
+    found = hardware_exists(&s->cluster, d, text, size);
     demand_release(&s->cluster, &s->demands, d);
     return found;
 }
@@ -355,7 +355,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
         state_add_key(s, key, j->id, j->digest, 0);
         (void)effects_add(fx, EFFECT_SAVE_KEY, j->id);
     }
-    if (s->is_synced && !hardware_exists(s, j->demand, warning, sizeof(warning))) {
+    if (s->is_synced && !hardware_exists(&s->cluster, j->demand, warning, sizeof(warning))) {
         (void)snprintf(text, sizeof(text), "NoSuchHardware: %s; the job waits for it", warning);
         a.text = arena_strdup(&fx->arena, text);
     }

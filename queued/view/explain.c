@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "view/explain_say.h"
-#include "core/hardware.h"
+#include "cluster/hardware.h"
 #include "core/order.h"
 #include "core/relax.h"
 #include "util/str.h"
@@ -40,7 +40,7 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
         if (role->most > role->replicas)
             str_addf(&b, " to %u", role->most);
         str_addf(&b, " pods x %lld %s", (long long)role->each.amount[RES_GPUS],
-                 hardware_words(s, role));
+                 hardware_words(&s->cluster, role));
     }
     if (d->required != IX_NONE)
         str_addf(&b, ", in one %s", level_name(s->settings, d->hierarchy, d->required));
@@ -116,11 +116,11 @@ static void say_insufficient(const struct state *s, const struct demand_role *r,
 
     if (by)
         say(x, "InsufficientGpus", "needs %llu %s, %llu free; enough end by %s at the latest",
-            (unsigned long long)need, hardware_words(s, r), (unsigned long long)k->free_gpus,
-            format_time(t, by));
+            (unsigned long long)need, hardware_words(&s->cluster, r),
+            (unsigned long long)k->free_gpus, format_time(t, by));
     else
         say(x, "InsufficientGpus", "needs %llu %s, %llu free", (unsigned long long)need,
-            hardware_words(s, r), (unsigned long long)k->free_gpus);
+            hardware_words(&s->cluster, r), (unsigned long long)k->free_gpus);
     next_step(x, "starts when enough gangs end; a smaller gang may start earlier");
 }
 
@@ -170,7 +170,7 @@ static void add_closed_pool(const struct state *s, const struct demand_role *r,
     struct str b = {0};
 
     str_addf(&b, "%s; %llu %s are free in pool %s, exclusive to", x->text,
-             (unsigned long long)k->closed_gpus, hardware_words(s, r), p->name);
+             (unsigned long long)k->closed_gpus, hardware_words(&s->cluster, r), p->name);
     for (uint32_t i = 0; i < p->n_exclusive; i++)
         str_addf(&b, "%s %s", i ? "," : "", s->settings->tenants[p->exclusive[i]].path);
     (void)snprintf(x->text, sizeof(x->text), "%s", str_text(&b));
@@ -189,7 +189,7 @@ static bool say_lack(const struct state *s, const struct demand *d, const struct
 
     hardware_asks(r, &asks);
     census_take(&s->cluster, r, &asks, k);
-    code = hardware_never(s, r, k, text, sizeof(text));
+    code = hardware_never(&s->cluster, r, k, text, sizeof(text));
     if (code) {
         say(x, code, "%s", text);
         next_step(x, "the job waits until such nodes appear; cancel it if they never will");
@@ -221,7 +221,7 @@ static bool say_lack(const struct state *s, const struct demand *d, const struct
         say_insufficient(s, r, need, k, x);
     } else if (need && k->gpu_slots < r->replicas) {
         say(x, "NeedsWholeNodes", "%llu %s free, but together only for %llu of %u pods of %lld",
-            (unsigned long long)k->free_gpus, hardware_words(s, r),
+            (unsigned long long)k->free_gpus, hardware_words(&s->cluster, r),
             (unsigned long long)k->gpu_slots, r->replicas, (long long)asks.amount[RES_GPUS]);
         next_step(x, "pods with fewer GPUs each would fit now");
     } else {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "cluster/cluster.h"
-#include "core/hardware.h"
+#include "cluster/hardware.h"
 #include "core/licence.h"
 #include "core/order.h"
 #include "util/str.h"

@@ -4,20 +4,20 @@
  * Asked at submission, for a warning or a refusal, and for the reason of a gang that waits. It
  * looks at the whole cluster; the answer for a demand is kept until the shape of the cluster
  * changes. */
-#ifndef QUEUED_CORE_HARDWARE_H
-#define QUEUED_CORE_HARDWARE_H
+#ifndef QUEUED_CLUSTER_HARDWARE_H
+#define QUEUED_CLUSTER_HARDWARE_H
 
-#include "core/census.h"
+#include "cluster/census.h"
 
 /* "H100", "GPUs", "CPU": what the role counts in, for sentences. */
-const char *hardware_words(const struct state *s, const struct demand_role *r);
+const char *hardware_words(const struct cluster *c, const struct demand_role *r);
 /* What one pod takes, with the share of a node for what was left out, if that is known. */
 void hardware_asks(const struct demand_role *r, struct resources *ret);
 /* The reason's code why the cluster, empty and healthy, could never take the role, words in text;
  * NULL: it could. k: of census_take(). */
-const char *hardware_never(const struct state *s, const struct demand_role *r,
+const char *hardware_never(const struct cluster *c, const struct demand_role *r,
                            const struct census *k, char *text, size_t size);
 /* Could it take every role of the demand? If not, text says what is missing. */
-bool hardware_exists(const struct state *s, struct demand *d, char *text, size_t size);
+bool hardware_exists(const struct cluster *c, struct demand *d, char *text, size_t size);
 
 #endif

@@ -3,10 +3,10 @@
  *
  * A plain scan, made only when somebody asks.
  */
-#ifndef QUEUED_CORE_CENSUS_H
-#define QUEUED_CORE_CENSUS_H
+#ifndef QUEUED_CLUSTER_CENSUS_H
+#define QUEUED_CLUSTER_CENSUS_H
 
-#include "core/state.h"
+#include "cluster/cluster.h"
 
 struct census {
     uint32_t nodes;            /* known nodes with the GPUs that one pod asks, free or not */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* census.c - counting nodes for one role. */
-#include "core/census.h"
+#include "cluster/census.h"
 
 #include <string.h>
 

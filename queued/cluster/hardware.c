@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hardware.c - is there hardware, healthy or not, that could ever take a role of a gang? */
-#include "core/hardware.h"
+#include "cluster/hardware.h"
 
 #include <stdio.h>
 
 #include "util/str.h"
 
-const char *hardware_words(const struct state *s, const struct demand_role *r)
+const char *hardware_words(const struct cluster *c, const struct demand_role *r)
 {
     if (r->each.amount[RES_GPUS] == 0)
         return "CPU";
-    if (r->n_models == 1 && r->models[0] < s->settings->n_models)
-        return s->settings->models[r->models[0]].name;
+    if (r->n_models == 1 && r->models[0] < c->settings->n_models)
+        return c->settings->models[r->models[0]].name;
     return r->n_models ? "GPUs of its models" : "GPUs";
 }
 
@@ -47,11 +47,11 @@ static void add_refusals(const struct census *k, char *text, size_t size)
     str_fini(&b);
 }
 
-const char *hardware_never(const struct state *s, const struct demand_role *r,
+const char *hardware_never(const struct cluster *c, const struct demand_role *r,
                            const struct census *k, char *text, size_t size)
 {
     unsigned gpus = (unsigned)r->each.amount[RES_GPUS];
-    const char *model = hardware_words(s, r);
+    const char *model = hardware_words(c, r);
 
     if (k->nodes == 0) {
         (void)snprintf(text, size, "no node has %u %s, healthy or not", gpus, model);
@@ -75,27 +75,27 @@ const char *hardware_never(const struct state *s, const struct demand_role *r,
     return NULL;
 }
 
-static bool find_hardware(const struct state *s, const struct demand *d, char *text, size_t size)
+static bool find_hardware(const struct cluster *c, const struct demand *d, char *text, size_t size)
 {
     for (uint32_t r = 0; r < d->n_roles; r++) {
         struct census k;
         struct resources asks;
 
         hardware_asks(&d->roles[r], &asks);
-        census_take(&s->cluster, &d->roles[r], &asks, &k);
-        if (hardware_never(s, &d->roles[r], &k, text, size))
+        census_take(c, &d->roles[r], &asks, &k);
+        if (hardware_never(c, &d->roles[r], &k, text, size))
             return false;
     }
     return true;
 }
 
-bool hardware_exists(const struct state *s, struct demand *d, char *text, size_t size)
+bool hardware_exists(const struct cluster *c, struct demand *d, char *text, size_t size)
 {
     *text = '\0';
-    if (d->is_hardware_known && d->hardware_gen == s->cluster.shape_gen && d->has_hardware)
+    if (d->is_hardware_known && d->hardware_gen == c->shape_gen && d->has_hardware)
         return true;
-    d->has_hardware = find_hardware(s, d, text, size);
-    d->hardware_gen = s->cluster.shape_gen;
+    d->has_hardware = find_hardware(c, d, text, size);
+    d->hardware_gen = c->shape_gen;
     d->is_hardware_known = true;
     return d->has_hardware;
 }
