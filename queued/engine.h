@@ -4,7 +4,7 @@
 #define QUEUED_ENGINE_H
 
 #include "core/effect.h"
-#include "core/inbox.h"
+#include "port/inbox.h"
 #include "core/state.h"
 #include "port/clock_port.h"
 #include "port/outbox_port.h"

@@ -12,8 +12,6 @@
 
 enum { SHARE_BITS = 32 };
 
-/* v * 2^(-by / half_life), rounded; within one unit for v < 2^55. */
-uint64_t share_decay(uint64_t v, usec_t by, usec_t half_life);
 /* Usage now of one who holds gpus since p was written; 0 when half_life is (past does not count).
  */
 uint64_t share_usage(const struct share_past *p, uint64_t gpus, usec_t half_life, usec_t now);

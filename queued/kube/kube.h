@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "core/inbox.h"
+#include "port/inbox.h"
 #include "port/cluster_port.h"
 #include "util/err.h"
 #include "util/parse.h"

@@ -8,7 +8,7 @@
 #ifndef QUEUED_KUBE_KUBE_GANG_H
 #define QUEUED_KUBE_KUBE_GANG_H
 
-#include "core/inbox.h"
+#include "port/inbox.h"
 #include "kube/kube_api.h"
 #include "kube/kube_event.h"
 #include "kube/kube_http.h"

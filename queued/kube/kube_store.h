@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/inbox.h"
+#include "port/inbox.h"
 #include "kube/kube_api.h"
 #include "kube/kube_fields.h"
 #include "kube/kube_json.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/inbox.h"
+#include "port/inbox.h"
 #include "core/state.h"
 #include "port/store_port.h"
 #include "util/err.h"

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "core/inbox.h"
+#include "port/inbox.h"
 #include "port/cluster_port.h"
 
 #include "../sim/world.h"

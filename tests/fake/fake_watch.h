@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "core/inbox.h"
+#include "port/inbox.h"
 
 #include "../sim/world.h"
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/effect.h"
-#include "core/inbox.h"
+#include "port/inbox.h"
 #include "spec/settings.h"
 #include "util/err.h"
 #include "util/vec.h"

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "util/decay.h"
 #include "core/cycle.h"
 #include "view/explain.h"
 #include "core/share.h"
@@ -83,7 +84,7 @@ static void decay_is_within_one_unit_of_the_exact_power(void **state)
         unsigned q = 1 + rng_below(&g, 10), p = rng_below(&g, 60);
         usec_t unit = 1 + (usec_t)(rng_next(&g) % (40 * 24 * HOUR));
         uint64_t v = rng_next(&g) >> (9 + rng_below(&g, 55));
-        uint64_t y = share_decay(v, p * unit, q * unit);
+        uint64_t y = decay(v, p * unit, q * unit);
         struct big want = power(v, q, 0), above = power(y + 1, q, p), below;
 
         below = power(y ? y - 1 : 0, q, p);
@@ -96,12 +97,12 @@ static void decay_is_within_one_unit_of_the_exact_power(void **state)
 static void decay_of_nothing_no_time_and_all_time(void **state)
 {
     (void)state;
-    assert_int_equal(share_decay(0, HOUR, HOUR), 0);
-    assert_int_equal(share_decay(12345, 0, HOUR), 12345);
-    assert_int_equal(share_decay(12345, -5, HOUR), 12345);
-    assert_int_equal(share_decay(1000 * GPU, HOUR, HOUR), 500 * GPU);
-    assert_int_equal(share_decay(UINT64_MAX >> 9, 63 * HOUR, HOUR), 0);
-    assert_int_equal(share_decay(UINT64_MAX >> 9, INT64_MAX, 1), 0);
+    assert_int_equal(decay(0, HOUR, HOUR), 0);
+    assert_int_equal(decay(12345, 0, HOUR), 12345);
+    assert_int_equal(decay(12345, -5, HOUR), 12345);
+    assert_int_equal(decay(1000 * GPU, HOUR, HOUR), 500 * GPU);
+    assert_int_equal(decay(UINT64_MAX >> 9, 63 * HOUR, HOUR), 0);
+    assert_int_equal(decay(UINT64_MAX >> 9, INT64_MAX, 1), 0);
 }
 
 static void usage_tends_to_what_is_held_and_away_from_what_was(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inbox.h - bounded first-in first-out queue of facts between adapters and the engine. */
-#ifndef QUEUED_CORE_INBOX_H
-#define QUEUED_CORE_INBOX_H
+#ifndef QUEUED_PORT_INBOX_H
+#define QUEUED_PORT_INBOX_H
 
 #include <stdbool.h>
 #include <stddef.h>

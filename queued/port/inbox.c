@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inbox.c - a ring of events with a fixed maximum. */
-#include "core/inbox.h"
+#include "port/inbox.h"
 
 #include <stdlib.h>
 
