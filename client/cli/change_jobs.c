@@ -184,6 +184,8 @@ static int check_selection(struct selection *x, int argc, char **argv, int first
         return cli_usage("%s: --all needs --tenant", name);
     if (x->tenant && !*x->tenant)
         return cli_usage("%s: --tenant is empty: name one", name);
+    if (x->command->change->reason && x->command->change->verb == QUEUED_CHECKPOINTED)
+        return cli_usage("%s: a job has saved without a --reason", name);
     return change_format(x->command->change) ? EXIT_USAGE : 0;
 }
 

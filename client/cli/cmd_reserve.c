@@ -41,7 +41,7 @@ static void split(struct cli_texts *texts, struct arena *a, struct queued_reserv
     const char **v;
 
     for (size_t i = 0; i < texts->n; i++)
-        for (const char *p = texts->v[i]; p; p = strchr(p + 1, ','))
+        for (const char *p = texts->v[i]; p; p = strchr(p, ','), p = p ? p + 1 : NULL)
             n++;
     v = arena_alloc(a, (n + 1) * sizeof(*v));
     for (size_t i = 0; i < texts->n; i++) {
@@ -211,6 +211,13 @@ static int cancel(struct queued_client *c, char **names, int n)
     return rc;
 }
 
+/* Is something said of a reservation that is to be made? */
+static bool is_wish(const struct wish *w)
+{
+    return w->nodes.n || w->labels.n || w->name || w->domain || w->tenant || w->from || w->to ||
+           w->reason || w->is_dry_run;
+}
+
 static int run(struct wish *w, int n, char **words)
 {
     bool is_list = n == 1 && strcmp(words[0], "list") == 0;
@@ -219,7 +226,7 @@ static int run(struct wish *w, int n, char **words)
     enum cli_format format;
     int rc;
 
-    if (n > 0 && !is_list && !is_cancel)
+    if (n > 0 && ((!is_list && !is_cancel) || is_wish(w)))
         return cli_usage("reserve: say list, cancel NAME..., or only options");
     if (cli_format(is_list ? 1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML
                            : 1u << FORMAT_TABLE,

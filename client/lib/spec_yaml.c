@@ -272,6 +272,8 @@ static int read_deadline(const struct yaml_at *at, void *out, struct err *err)
         return -1;
     if (parse_time(s, &t, &why))
         return yaml_fail(at, err, "%s", why.text);
+    if (t <= 0)
+        return yaml_fail(at, err, "\"%.40s\" is past; write a time that comes", s);
     d->spec.deadline_us = t;
     return 0;
 }

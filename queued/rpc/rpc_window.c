@@ -43,15 +43,21 @@ static bool is_meant(const struct rpc_call *c, const struct node *n)
 static void find_nodes(struct rpc_call *c, struct ev_window *w)
 {
     const struct cluster *cluster = &c->state->cluster;
+    uint64_t *seen = xcalloc(cluster->nodes.n / 64 + 1, sizeof(*seen));
     struct str names = {0};
 
     for (uint32_t i = 0; i < c->req->u.window.n_nodes; i++) {
         const struct node *n = cluster_find(cluster, c->req->u.window.nodes[i]);
 
+        if (n && window_has(seen, n->ix))
+            continue; /* named twice */
         str_addf(&names, "%s\n", c->req->u.window.nodes[i]);
-        if (n)
-            *vec_push(&w->window.nodes) = n->ix;
+        if (!n)
+            continue; /* window_check() refuses it */
+        seen[n->ix / 64] |= UINT64_C(1) << n->ix % 64;
+        *vec_push(&w->window.nodes) = n->ix;
     }
+    free(seen);
     for (size_t i = 0; i < cluster->by_name.n && names.len == 0; i++) {
         const struct node *n = cluster_node(cluster, cluster->by_name.v[i]);
 

@@ -44,6 +44,8 @@ static int fill_estimate(struct rpc_request *r, const ProtobufCMessage *base, st
 
     if (!m->spec)
         return err_set(err, ERR_INVALID, "spec: missing from the request");
+    if (m->added_nodes == 0 && ((m->added_like && *m->added_like) || m->n_added_domains))
+        return err_set(err, ERR_INVALID, "added_nodes: missing, and it is said what they are like");
     r->u.estimate.without = arena_alloc(&r->arena, (m->n_without_nodes + 1) * sizeof(char *));
     for (size_t i = 0; i < m->n_without_nodes; i++)
         r->u.estimate.without[i] = copy(&r->arena, m->without_nodes[i]);
@@ -59,7 +61,8 @@ static int fill_change(struct rpc_request *r, const ProtobufCMessage *base, stru
 {
     const Queued__V1__ChangeRequest *m = (const Queued__V1__ChangeRequest *)base;
 
-    (void)err;
+    if (m->reason && r->method_number == RPC_CHECKPOINTED)
+        return err_set(err, ERR_INVALID, "reason: a job has saved without one");
     r->job = copy(&r->arena, m->job);
     r->u.change.reason = copy(&r->arena, m->reason);
     return 0;

@@ -5,6 +5,7 @@ $B is the build directory. One daemon serves all tests; each test submits jobs o
 """
 
 import csv
+import glob
 import json
 import os
 import re
@@ -499,7 +500,7 @@ class Cli(CliSite):
                 return f.read()
 
         keys = set()
-        for part in ("yaml", "role", "placement", "short", "volume", "read"):
+        for part in ("yaml", "role", "placement", "short", "volume", "read", "failure"):
             source = read("client", "lib", "spec_%s.c" % part)
             keys |= set(re.findall(r'^    \{"(\w+)", (?:read_|NULL)', source, re.M))
         self.assertIn("maxRuntime", keys)
@@ -508,6 +509,12 @@ class Cli(CliSite):
         codes = re.findall(r"^EXPLAIN\((\w+)", read("queued", "view", "explain.def"), re.M)
         page = read("docs", "man", "queued-reasons.7.scd")
         self.assertEqual([c for c in codes if "*%s*" % c not in page], [])
+        for part in glob.glob(os.path.join(root, "queued", "core", "*.c")):
+            for said in re.findall(r"\.code =[^,]*", read(part)):
+                codes += re.findall(r'"(\w+)"', said)
+        listed = self.good("explain").split()
+        self.assertIn("Reclaimed", codes)
+        self.assertEqual([c for c in codes if c not in listed], [])
 
 
 if __name__ == "__main__":

@@ -67,6 +67,9 @@ class Reserve(cli_site.CliSite):
         self.assertEqual((self.state(waits), self.state(own)), ("Pending", "Pending"))
         self.assertIn("ReservedForTenant", self.good("why", waits))
         self.good("cancel", "-y", theirs)
+        self.good("reserve", "--nodes", "node-000,node-000", "--to", "+1h", "--name", "twice")
+        self.assertEqual([r["nodes"] for r in self.reservations() if r["name"] == "twice"],
+                         [["node-000"]])
 
     def test_a_required_level_is_given_up_after_max_wait_also_over_a_kill(self):
         job = self.submit("wide", 6, "  topology: {required: rack, maxWait: 4s}\n")
@@ -90,6 +93,10 @@ class Reserve(cli_site.CliSite):
     def test_what_is_wrong_is_said(self):
         self.refused(2, "--to is missing", "reserve", "--nodes", "x")
         self.refused(2, "give --nodes, or else", "reserve", "--to", "+1h")
+        self.refused(2, "say list, cancel", "reserve", "list", "--tenant", "vision")
+        self.refused(2, "say list, cancel", "reserve", "cancel", "x", "--dry-run")
+        self.refused(2, "give names", "reserve", "--nodes", "", "--to", "+1h")
+        self.refused(2, "without a --reason", "checkpointed", "x", "--reason", "y")
         self.refused(2, "--from soon", "reserve", "--nodes", "x", "--from", "soon", "--to", "+1h")
         self.refused(3, "no node x", "reserve", "--nodes", "x", "--to", "+1h")
         self.refused(3, "no node is meant", "reserve", "--domain", "nowhere", "--to", "+1h")

@@ -224,7 +224,6 @@ static void some_growth(struct spec *s, struct rng *g)
         return;
     s->is_movable = false;
     s->elastic_step = rng_below(g, 3);
-    s->grow_cooldown_us = rng_between(g, 0, 60) * USEC_PER_SEC;
 }
 
 /* On the newest job of a name. Held jobs of a kind wait more often, so that they end waiting. */

@@ -133,6 +133,9 @@ static void sizes_that_cannot_be_are_refused(void **state)
     assert_non_null(strstr(err.text, "spec.elastic"));
     s->roles[0].min_replicas = 1;
     assert_int_equal(spec_check(s, &c->settings, &err), 0);
+    s->grow_cooldown_us = USEC_PER_SEC; /* it does not grow yet */
+    assert_int_equal(spec_check(s, &c->settings, &err), -1);
+    assert_non_null(strstr(err.text, "spec.elastic.growCooldown: is not acted on"));
     spec_destroy(s);
 }
 

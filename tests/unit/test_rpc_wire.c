@@ -151,6 +151,31 @@ static void unknown_fields_are_refused_in_changes_and_skipped_in_reads(void **st
     }
 }
 
+static void what_would_be_ignored_is_refused(void **state)
+{
+    struct str b = {0};
+    struct rpc_request r;
+    struct err err;
+
+    (void)state;
+    add_frame(&b, RPC_CHECKPOINTED);
+    add_header(&b);
+    add_bytes(&b, 2, "job", 3);
+    add_bytes(&b, 3, "why", 3);
+    assert_int_equal(decode(&b, &r, &err), -1);
+    assert_non_null(strstr(err.text, "reason: "));
+    rpc_request_fini(&r);
+    str_fini(&b);
+    add_frame(&b, RPC_ESTIMATE);
+    add_header(&b);
+    add_bytes(&b, 2, "", 0);
+    add_bytes(&b, 91, "node", 4); /* added_like, and no added_nodes */
+    assert_int_equal(decode(&b, &r, &err), -1);
+    assert_non_null(strstr(err.text, "added_nodes: "));
+    rpc_request_fini(&r);
+    str_fini(&b);
+}
+
 static void a_request_id_has_sixteen_bytes(void **state)
 {
     (void)state;
@@ -501,6 +526,7 @@ int main(void)
         cmocka_unit_test(a_message_above_the_limit_is_refused),
         cmocka_unit_test(a_refused_message_still_says_whom_to_answer),
         cmocka_unit_test(unknown_fields_are_refused_in_changes_and_skipped_in_reads),
+        cmocka_unit_test(what_would_be_ignored_is_refused),
         cmocka_unit_test(a_request_id_has_sixteen_bytes),
         cmocka_unit_test(states_are_words_and_active_is_every_one_that_lives),
         cmocka_unit_test(amplification_is_refused_before_anything_is_unpacked),

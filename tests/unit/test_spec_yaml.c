@@ -113,6 +113,9 @@ static void what_time_changes_is_read_and_a_bad_deadline_refused(void **state)
     assert_refused("apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {name: a}\n"
                    "spec:\n  deadline: tomorrow\n  roles:\n  - image: b\n",
                    "job.yaml:5:13: spec.deadline: \"tomorrow\" is no time");
+    assert_refused("apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {name: a}\n"
+                   "spec:\n  deadline: 1970-01-01T00:00:00Z\n  roles:\n  - image: b\n",
+                   "job.yaml:5:13: spec.deadline: \"1970-01-01T00:00:00Z\" is past");
 }
 
 static void the_canonical_form_gives_every_field(void **state)
