@@ -369,6 +369,7 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
         to->fork = NULL;
         reservation_drop(b, to);
         *to = best;
+        to->is_inside = is_inside(s, (uint32_t)(to - b->of), j);
     }
 }
 

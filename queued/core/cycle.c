@@ -329,6 +329,8 @@ static bool try_one(struct state *s, struct job *j, struct event *ev)
         b->reserved = reserved;
         b->is_limited = b->is_shut = false;
         b->is_short = !b->is_held_back || j->demand->behind.is_short;
+        if (b->is_held_back && b->seen_backfill_gen > j->demand->behind.backfill)
+            b->seen_backfill_gen = j->demand->behind.backfill;
         return false;
     }
     if (cycle_try(s, j, NULL, ev))
@@ -346,6 +348,7 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
     uint64_t gen;
 
     b->is_blocked = false; /* the verdict below is no longer the one that it slept by */
+    b->seen_backfill_gen = backfill_gen(s);
     if (try_one(s, j, ev))
         return true;
     shortest = b->is_held_back ? backfill_shortest(j, s->now) : NULL;
@@ -356,8 +359,9 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
     gen = backfill_gen(s);
     backfill_blocked(s, j, s->now);
     order_block(s, b);
-    if (s->settings->shares_users) /* it may have taken the place of one that held it back */
-        b->seen_backfill_gen = gen;
+    /* users: it may have taken the place of one that held it back */
+    if (b->seen_backfill_gen == gen && !s->settings->shares_users)
+        b->seen_backfill_gen = backfill_gen(s);
     return false;
 }
 

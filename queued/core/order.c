@@ -283,7 +283,6 @@ void order_block(struct state *s, struct bucket *b)
     struct order_entry *e = &q->entries.v[place_of(q, b->head)];
 
     b->is_blocked = true;
-    b->seen_backfill_gen = backfill_gen(s);
     b->seen_shape_gen = s->cluster.shape_gen;
     b->seen_released_gen = released_sum(s, b->key.tenant_ix);
     b->may_take = false;

@@ -19,8 +19,9 @@ void order_remove(struct state *s, struct job *j);
 /* The next in order, of the buckets that are awake and have one whose back-off is over; NULL:
  * none. It comes again until it is placed or blocked. */
 struct job *order_next(struct state *s, usec_t now);
-/* Put the bucket to sleep, until something that stopped it moves: what is_limited, is_short and
- * is_held_back say. What is short on every model is the demand's verdict, for all its buckets. */
+/* Put the bucket to sleep, judged by reservations of seen_backfill_gen, until something that
+ * stopped it moves: what is_limited, is_short and is_held_back say. What is short on every model is
+ * the demand's verdict, for all its buckets. */
 void order_block(struct state *s, struct bucket *b);
 /* Something of its jobs has changed: look again. */
 void order_wake(struct state *s, struct bucket *b);
