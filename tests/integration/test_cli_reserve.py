@@ -5,6 +5,7 @@ import json
 import unittest
 
 import cli_site
+import wire
 
 
 class Reserve(cli_site.CliSite):
@@ -70,6 +71,27 @@ class Reserve(cli_site.CliSite):
         self.good("reserve", "--nodes", "node-000,node-000", "--to", "+1h", "--name", "twice")
         self.assertEqual([r["nodes"] for r in self.reservations() if r["name"] == "twice"],
                          [["node-000"]])
+
+    def call_over_a_kill(self, payload):
+        """What a client is told whose answer was lost when the daemon died, and asks again."""
+        codes = []
+        for _ in range(2):
+            peer = wire.Peer(self.path("queued.sock"))
+            codes.append(peer.call(payload)[1])
+            peer.close()
+            self.daemon.kill()
+            self.daemon.wait(10)
+            self.start_daemon()
+        return codes
+
+    def test_one_whose_answer_was_lost_is_made_and_cancelled_once(self):
+        fields = ((2, "once"), (4, 1), (5, 1 << 55), (6, "node-001"))
+        self.assertEqual(self.call_over_a_kill(wire.request("reserve", *fields)), [0, 0])
+        self.assertEqual([r["name"] for r in self.reservations()], ["once"])
+        again = wire.request("reserve", *fields, request_id=b"another request.")
+        self.assertEqual(self.call_over_a_kill(again), [6, 6])
+        gone = wire.request("unreserve", (2, "once"), request_id=b"its end is told.")
+        self.assertEqual(self.call_over_a_kill(gone), [0, 0])
 
     def test_a_required_level_is_given_up_after_max_wait_also_over_a_kill(self):
         job = self.submit("wide", 6, "  topology: {required: rack, maxWait: 4s}\n")
