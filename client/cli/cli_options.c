@@ -223,7 +223,7 @@ int cli_pairs(struct cli_texts *texts, struct queued_pair **ret, size_t *ret_n, 
 
         if (texts->v[i][strspn(texts->v[i], ",")] == '\0') { /* it would select everything */
             vec_fini(&pairs);
-            (void)cli_usage("-l \"%s\": write KEY=VALUE", texts->v[i]);
+            (void)cli_usage("\"%s\": write KEY=VALUE", texts->v[i]);
             return -1;
         }
         for (char *one = strtok_r(rest, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
@@ -231,7 +231,7 @@ int cli_pairs(struct cli_texts *texts, struct queued_pair **ret, size_t *ret_n, 
 
             if (!equals || equals == one) {
                 vec_fini(&pairs);
-                (void)cli_usage("-l %s: write KEY=VALUE", one);
+                (void)cli_usage("\"%s\": write KEY=VALUE", one);
                 return -1;
             }
             *equals = '\0';

@@ -74,6 +74,17 @@ static void add_node(struct cluster *c, const struct estimate_growth *g, const s
     (void)cluster_node_seen(c, f);
 }
 
+/* Is it a value of a label, and of no level that stands before it? */
+static bool is_domain(const struct spec_pairs *domains, uint32_t i)
+{
+    const char *value = domains->v[i].value;
+
+    for (uint32_t k = 0; k < i; k++)
+        if (strcmp(domains->v[k].key, domains->v[i].key) == 0)
+            return false;
+    return *value && strlen(value) <= LABEL_MAX && !strpbrk(value, "/ \t\n");
+}
+
 int estimate_growth_check(const struct cluster *c, const struct estimate_growth *g, struct err *err)
 {
     uint32_t h, l;
@@ -82,6 +93,10 @@ int estimate_growth_check(const struct cluster *c, const struct estimate_growth 
         if (!settings_level(c->settings, g->domains.v[i].key, &h, &l) ||
             l >= c->settings->hierarchies[h].n_levels)
             return err_set(err, ERR_INVALID, "no level %s: 'queuectl topology' shows them",
+                           g->domains.v[i].key);
+    for (uint32_t i = 0; i < g->domains.n; i++)
+        if (!is_domain(&g->domains, i))
+            return err_set(err, ERR_INVALID, "%s: name one domain of it, as a label's value",
                            g->domains.v[i].key);
     if (g->like && *g->like && !(cluster_find(c, g->like) && cluster_find(c, g->like)->is_known))
         return err_set(err, ERR_INVALID, "no node %s: 'queuectl nodes' shows them", g->like);

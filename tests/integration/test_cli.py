@@ -287,7 +287,7 @@ class Cli(CliSite):
         self.assertEqual(self.run_cli("release", "-l", "test=many", "-y")[:2], (0, ""))
         self.refused(2, "--all needs --tenant", "preempt", "--all")
         # an unset variable of a script selects nothing, and not everything
-        self.refused(2, '-l "": write KEY=VALUE', "cancel", "-l", "", "-y")
+        self.refused(2, '"": write KEY=VALUE', "cancel", "-l", "", "-y")
         self.refused(2, "--tenant is empty", "cancel", "--all", "--tenant", "", "-y")
         self.assertEqual(len(self.good("cancel", "-l", "test=many", "-y").splitlines()), 2)
 

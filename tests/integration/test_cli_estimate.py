@@ -30,6 +30,8 @@ class Estimate(test_cli.Cli):
         self.assertIn("predictedStart", grown)
         self.refused(2, "no level galaxy", *asked, *added, "--in", "galaxy=g", stdin=large)
         self.refused(2, "no node nosuch", *asked, *added[:2], "--like", "nosuch", stdin=large)
+        self.refused(2, "rack: name one domain", *asked, *added, "--in", "rack=two", stdin=large)
+        self.refused(2, "rack: name one domain", *asked, *added[:4], "--in", "rack=", stdin=large)
         self.refused(2, "write nodes+N", *asked, "--what-if", "4", stdin=large)
         self.refused(2, "need --what-if", *asked, "--like", "x", stdin=large)
         self.assertEqual(len(json.loads(self.good("nodes", "-o", "json"))["items"]), len(nodes))
