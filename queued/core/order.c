@@ -101,7 +101,8 @@ static void enqueue(struct state *s, struct bucket *b)
     (void)vec_push(&q->entries);
     memmove(&q->entries.v[at + 1], &q->entries.v[at],
             (q->entries.n - 1 - at) * sizeof(q->entries.v[0]));
-    q->entries.v[at] = (struct order_entry){.bucket = b, .demand = b->key.demand};
+    q->entries.v[at] = (struct order_entry){
+        .bucket = b, .demand = b->key.demand, .user = share_user(&s->tenants, b->head)};
     q->n_greedy += b->key.demand->n_roles > 1;
     order_wake(s, b);
 }
@@ -383,6 +384,14 @@ static void enter(const struct state *s, struct round *r, struct job *j)
     } else if (u && order_is_before(j, u->first)) {
         u->first = j;
     }
+    if (u)
+        u->is_final = j == j->bucket->head;
+}
+
+/* Has its user entered with one that all of this entry come after? */
+static bool is_behind_own(const struct round *r, const struct order_entry *e)
+{
+    return e->user && e->user->seen_gen == r->gen && e->user->is_final;
 }
 
 /* Whose turn it is of those who have entered; NULL: nobody has. */
@@ -450,6 +459,8 @@ static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
         const struct order_entry *e = &q->entries.v[i];
         struct job *j;
 
+        if (is_behind_own(&round, e))
+            continue;
         if (is_beyond(s, best, e->bucket))
             break;
         if (!entry_is_awake(s, e)) {

@@ -53,9 +53,10 @@ struct bucket {
 struct order_queue {
     VEC(struct order_entry {
         struct bucket *bucket;
-        struct demand *demand; /* the bucket's */
-        bool is_alike;         /* sleeps while its demand has no room, and for no other reason */
-        uint64_t reserved;     /* the bucket's; 0: it has none on the bare cluster */
+        struct demand *demand;   /* the bucket's */
+        struct user_share *user; /* where users share; NULL */
+        bool is_alike;           /* sleeps while its demand has no room, and for no other reason */
+        uint64_t reserved;       /* the bucket's; 0: it has none on the bare cluster */
     })
     entries;
     size_t at;             /* those before it sleep */

@@ -42,6 +42,7 @@ struct user_share {
     uint64_t saved_turn;        /* its record is written with this turn */
     uint64_t seen_gen;          /* of struct tenants: the next two are of this round */
     struct job *first;          /* his first one that could start */
+    bool is_final;              /* and none of the entries behind it can have a better one */
     uint64_t ahead[MODELS_MAX]; /* in share_line_up(): GPUs of his that wait before; 0 */
 };
 
