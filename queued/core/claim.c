@@ -57,14 +57,14 @@ void claim_hold_move(struct state *s, const struct job *j)
         cluster_name(&s->cluster, j->move->members[i].node_ix);
 }
 
-/* Give back what it held; the caller's. */
+/* What it held is free; the nodes are still named by it. */
 static struct ev_placed *take_move(struct state *s, struct job *j)
 {
     struct ev_placed *to = j->move;
 
+    if (!to)
+        return NULL;
     future_put(&s->cluster, j->demand, to, cluster_release);
-    for (uint32_t i = 0; i < to->n; i++)
-        cluster_unname(&s->cluster, to->members[i].node_ix);
     j->move = NULL;
     s->is_quiet = false;
     return to;
@@ -72,10 +72,13 @@ static struct ev_placed *take_move(struct state *s, struct job *j)
 
 void claim_drop_move(struct state *s, struct job *j)
 {
-    struct ev_placed *to = j->move ? take_move(s, j) : NULL;
+    struct ev_placed *to = take_move(s, j);
 
-    if (to)
-        free(to->members);
+    if (!to)
+        return;
+    for (uint32_t i = 0; i < to->n; i++)
+        cluster_unname(&s->cluster, to->members[i].node_ix);
+    free(to->members);
     free(to);
 }
 
@@ -107,11 +110,13 @@ void claim_load(struct state *s, struct job *j)
 
 void claim_move(struct state *s, struct job *j)
 {
-    struct ev_placed *to = j->move ? take_move(s, j) : NULL;
+    struct ev_placed *to = take_move(s, j);
 
     if (!to)
         return;
     job_take(s, j, to);
+    for (uint32_t i = 0; i < to->n; i++) /* a node that is gone lives by its names: now by others */
+        cluster_unname(&s->cluster, j->members[i].node_ix);
     free(to);
     j->claim = xcalloc(1, sizeof(*j->claim));
     j->claim->until = s->now + s->settings->grace_cap_us;
