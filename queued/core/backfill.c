@@ -511,6 +511,28 @@ void backfill_started(struct state *s, const struct job *j)
     }
 }
 
+void backfill_claimed(struct state *s)
+{
+    for (uint32_t m = 0; m < SLOTS; m++)
+        s->backfill->of[m].stamp = 0;
+}
+
+void backfill_left(struct state *s, const struct job *j, uint32_t node_ix,
+                   const struct resources *asks)
+{
+    uint64_t stamp = stamp_of(&s->cluster);
+
+    for (uint32_t m = 0; m < SLOTS; m++) {
+        struct reservation *r = &s->backfill->of[m];
+
+        if (!r->job.v || !r->fits || r->stamp + 1 != stamp || !job_state_is_active(j->state))
+            continue;
+        if (backfill_end(j, 0) > r->at) /* or it had left there already */
+            cluster_release(r->fork, node_ix, asks);
+        r->stamp = stamp;
+    }
+}
+
 void backfill_runs(struct state *s, const struct job *j)
 {
     usec_t at = backfill_end(j, 0),

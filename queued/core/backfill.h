@@ -48,6 +48,11 @@ void backfill_forget(struct state *s, const struct job *j);
 void backfill_runs(struct state *s, const struct job *j);
 /* j was placed: what it takes is taken from the forks too. */
 void backfill_started(struct state *s, const struct job *j);
+/* A gang begins on nodes that were held for it: it will end, which a claim does not. */
+void backfill_claimed(struct state *s);
+/* A member of j has left its node: the same on the forks. */
+void backfill_left(struct state *s, const struct job *j, uint32_t node_ix,
+                   const struct resources *asks);
 /* Moves when a reservation is made, moved or dropped: sleepers behind one wake. */
 uint64_t backfill_gen(const struct state *s);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/backfill.h"
 #include "core/future.h"
 #include "core/job_life.h"
 #include "core/order.h"
@@ -239,6 +240,7 @@ void claim_apply(struct state *s, struct event *ev, struct effects *fx)
         s->n_decisions++;
         leave(s, taker);
         job_place(s, taker, fx);
+        backfill_claimed(s);
     } else {
         claim_drop(s, taker);
         job_save(s, taker, fx);

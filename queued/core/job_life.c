@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/backfill.h"
 #include "core/claim.h"
 #include "core/depend.h"
 #include "core/order.h"
@@ -171,6 +172,7 @@ void job_release(struct state *s, struct job *j, struct member *m, enum member_p
 
         state_pod_asks(j, m->role, &asks);
         cluster_release(&s->cluster, m->node_ix, &asks);
+        backfill_left(s, j, m->node_ix, &asks);
         s->is_quiet = false;
     }
     job_set_phase(j, m, phase);

@@ -403,6 +403,7 @@ static struct job *winner_of(const struct state *s, struct round *r)
         struct user_share *u = r->users.v[i];
         struct contender c = {.job = u->first, .tenant = u->first->tenant_ix, .user = u};
 
+        share_weigh(s, &c);
         if (!best.job || share_goes_first(s, &c, &best))
             best = c;
     }
@@ -492,9 +493,13 @@ struct job *order_next(struct state *s, usec_t now)
         struct contender own = {.tenant = t, .is_own = true}, whole = {.tenant = t};
 
         own.job = first_of(s, t, now);
+        if (own.job)
+            share_weigh(s, &own);
         if (own.job && (!best[t].job || share_goes_first(s, &own, &best[t])))
             best[t] = own;
         whole.job = best[t].job;
+        if (whole.job)
+            share_weigh(s, &whole);
         if (whole.job && (!at->job || share_goes_first(s, &whole, at)))
             *at = whole;
     }

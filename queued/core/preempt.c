@@ -146,7 +146,8 @@ bool preempt_may(const struct state *s, const struct job *j)
         return false;
     if (goes_by_priority(s, j))
         return true;
-    for (uint32_t nth = 0; guess_gpus(s, j, nth, gpus); nth++)
+    for (uint32_t nth = 0;
+         tenant_has_quota(&s->tenants, j->tenant_ix) && guess_gpus(s, j, nth, gpus); nth++)
         if (is_inside(&s->tenants, j, gpus) || is_any_above(s, j, gpus))
             return true;
     return false;
@@ -557,13 +558,14 @@ static bool plan_with_these(struct plan *p, bool *ret_has_victims)
 
 bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
 {
-    struct plan p = {.s = s, .taker = j, .now = now};
+    struct plan p;
     struct bucket was = *j->bucket; /* its verdict stays the one without victims */
     uint32_t nth = 0;
 
     j->bucket->has_victims = was.has_victims = false;
     if (!preempt_may(s, j) || !licence_admits(s, j, NULL)) /* no victim is taken for a licence */
         return false;
+    p = (struct plan){.s = s, .taker = j, .now = now};
     while (guess_gpus(s, j, nth++, p.gpus) && plan_with_these(&p, &was.has_victims))
         ;
     event_fini(&p.found);

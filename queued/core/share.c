@@ -98,12 +98,6 @@ static uint32_t judged_model(const struct state *s, const struct demand *d)
     return IX_NONE;
 }
 
-struct standing {
-    bool is_over;         /* above its quota with the candidate */
-    uint64_t load, total; /* dominant share with the candidate, as an exact fraction */
-    uint32_t weight;      /* 0: idle capacity only */
-};
-
 static uint64_t load_of(const struct state *s, const struct contender *c, uint32_t model)
 {
     if (c->user)
@@ -170,9 +164,14 @@ void share_line_up(const struct state *s, struct job *const *v, size_t n)
     }
 }
 
+void share_weigh(const struct state *s, struct contender *c)
+{
+    c->standing = standing_of(s, c);
+}
+
 bool share_goes_first(const struct state *s, const struct contender *a, const struct contender *b)
 {
-    struct standing x = standing_of(s, a), y = standing_of(s, b);
+    struct standing x = a->standing, y = b->standing;
     wide_t left = (wide_t)x.load * y.total * y.weight, right = (wide_t)y.load * x.total * x.weight;
 
     if ((s->settings->is_priority_first || a->user) && a->job->priority != b->job->priority)
@@ -228,5 +227,7 @@ bool share_precedes(const struct state *s, const struct job *a, const struct job
             y = s->settings->tenants[y].parent;
     first = below(s, a, x);
     second = below(s, b, x);
+    share_weigh(s, &first);
+    share_weigh(s, &second);
     return share_goes_first(s, &first, &second);
 }

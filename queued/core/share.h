@@ -31,12 +31,19 @@ uint64_t share_load(const struct tenants *t, uint32_t ix, bool is_own, uint32_t 
 /* One that competes: a tenant with all below it, the jobs of an inner tenant itself, or one user of
  * a tenant. */
 struct contender {
-    struct job *job;
+    struct job *job; /* NULL: nobody competes */
     uint32_t tenant;
     bool is_own; /* the inner tenant's own jobs: one more child of it, with weight 1 */
     struct user_share
         *user; /* NULL: not users of one tenant. Each weighs 1, quota is the tenant's */
+    struct standing {
+        bool is_over;         /* above its quota with the candidate */
+        uint64_t load, total; /* dominant share with the candidate, as an exact fraction */
+        uint32_t weight;      /* 0: idle capacity only */
+    } standing;               /* of share_weigh() */
 };
+/* Where it stands with its job; before it is compared. */
+void share_weigh(const struct state *s, struct contender *c);
 /* Of two children of one tenant: the one inside its quota with its job, then the smaller dominant
  * share including it, divided by weight, then age. With priorityScope cluster, and between users,
  * priority is first. */

@@ -119,6 +119,15 @@ void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
     }
 }
 
+bool tenant_has_quota(const struct tenants *t, uint32_t ix)
+{
+    bool has_any = false;
+
+    for (uint32_t m = 0; m < t->settings->n_models && !has_any; m++)
+        has_any = tenant_quota(t, ix, m, NULL) > 0;
+    return has_any;
+}
+
 uint64_t tenant_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint32_t *ret_at)
 {
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {

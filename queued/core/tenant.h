@@ -109,6 +109,8 @@ void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
 /* The same as tenant_admits(), whatever is coming. */
 bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+/* Has the tenant a quota of any model? */
+bool tenant_has_quota(const struct tenants *t, uint32_t ix);
 /* Quota that judges a tenant: its own or the nearest ancestor's (ret_at). 0 when none is set. */
 uint64_t tenant_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint32_t *ret_at);
 
