@@ -31,13 +31,19 @@ struct mover {
     bool is_out; /* gone from the fork */
 };
 
+/* A pod of a mover. */
+struct part {
+    uint32_t node, mover;
+    int64_t gpus;
+};
+
 /* A host that may be cleared, and who must leave it. */
 struct host {
     uint32_t domain, node;
     uint32_t slots;  /* pods of the taker that its domain has room for now */
     uint32_t movers; /* on it */
     uint64_t lost;   /* by them */
-    int64_t gain;    /* GPUs that they hold on it */
+    size_t from, to; /* of the parts */
 };
 
 struct search {
@@ -52,6 +58,7 @@ struct search {
     struct cluster *fork;
     uint64_t *closed; /* nodes that are reserved for gangs before the taker, or in a window */
     VEC(struct mover) movers;
+    VEC(struct part) parts; /* by node, then mover */
     VEC(struct host) hosts;
     VEC(struct mover *) out;
     struct event found;
@@ -129,19 +136,6 @@ static uint32_t slots_of(const struct search *f, uint32_t domain)
     return h ? (uint32_t)histogram_slots(h, (uint32_t)smallest_pod(d)) : 0;
 }
 
-static bool is_on(const struct job *v, uint32_t node, int64_t *gain)
-{
-    bool is_there = false;
-
-    for (uint32_t i = 0; i < v->n_members; i++) {
-        if (v->members[i].node_ix != node)
-            continue;
-        *gain += v->demand->roles[v->members[i].role].each.amount[RES_GPUS];
-        is_there = true;
-    }
-    return is_there;
-}
-
 static int by_domain(const void *a, const void *b)
 {
     const struct host *x = a, *y = b;
@@ -157,18 +151,49 @@ static int by_domain(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static void add_host(struct search *f, const struct node *n)
+static int by_node(const void *a, const void *b)
 {
-    struct host h = {.domain = domain_of(f, n), .node = n->ix};
+    const struct part *x = a, *y = b;
 
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->mover < y->mover ? -1 : x->mover > y->mover;
+}
+
+/* What the movers hold, host by host: of those hosts that the taker may have. */
+static void list_parts(struct search *f)
+{
     for (size_t i = 0; i < f->movers.n; i++) {
-        if (!is_on(f->movers.v[i].job, n->ix, &h.gain))
+        const struct job *v = f->movers.v[i].job;
+
+        for (uint32_t k = 0; k < v->n_members; k++) {
+            uint32_t ix = v->members[k].node_ix;
+            const struct node *n = cluster_node(&f->s->cluster, ix);
+
+            if (n && n->is_counted && n->model == f->model && !window_has(f->closed, ix))
+                *vec_push(&f->parts) = (struct part){
+                    ix, (uint32_t)i, v->demand->roles[v->members[k].role].each.amount[RES_GPUS]};
+        }
+    }
+    if (f->parts.n)
+        qsort(f->parts.v, f->parts.n, sizeof(f->parts.v[0]), by_node);
+}
+
+/* The host of these parts. */
+static void add_host(struct search *f, size_t from, size_t to)
+{
+    const struct node *n = cluster_node(&f->s->cluster, f->parts.v[from].node);
+    struct host h = {.domain = domain_of(f, n), .node = n->ix, .from = from, .to = to};
+    int64_t gain = 0;
+
+    for (size_t i = from; i < to; i++) {
+        gain += f->parts.v[i].gpus;
+        if (i > from && f->parts.v[i].mover == f->parts.v[i - 1].mover)
             continue;
         h.movers++;
-        h.lost += f->movers.v[i].lost;
+        h.lost += f->movers.v[f->parts.v[i].mover].lost;
     }
-    if (h.domain == IX_NONE || h.movers == 0 ||
-        n->counted_free + h.gain < smallest_pod(f->taker.demand))
+    if (h.domain == IX_NONE || n->counted_free + gain < smallest_pod(f->taker.demand))
         return;
     h.slots = slots_of(f, h.domain);
     *vec_push(&f->hosts) = h;
@@ -176,24 +201,14 @@ static void add_host(struct search *f, const struct node *n)
 
 static void list_hosts(struct search *f)
 {
-    const struct cluster *c = &f->s->cluster;
-    uint64_t *seen = xcalloc(c->nodes.n / 64 + 1, sizeof(*seen));
+    size_t to;
 
-    for (size_t i = 0; i < f->movers.n; i++) {
-        const struct job *v = f->movers.v[i].job;
-
-        for (uint32_t k = 0; k < v->n_members; k++) {
-            uint32_t ix = v->members[k].node_ix;
-            const struct node *n = cluster_node(c, ix);
-
-            if (!n || !n->is_counted || n->model != f->model ||
-                ((seen[ix / 64] | f->closed[ix / 64]) >> ix % 64 & 1))
-                continue;
-            seen[ix / 64] |= UINT64_C(1) << ix % 64;
-            add_host(f, n);
-        }
+    list_parts(f);
+    for (size_t from = 0; from < f->parts.n; from = to) {
+        for (to = from; to < f->parts.n && f->parts.v[to].node == f->parts.v[from].node;)
+            to++;
+        add_host(f, from, to);
     }
-    free(seen);
     if (f->hosts.n)
         qsort(f->hosts.v, f->hosts.n, sizeof(f->hosts.v[0]), by_domain);
 }
@@ -230,12 +245,11 @@ static void give(struct search *f, struct mover *m)
 static bool clear(struct search *f, const struct host *h)
 {
     size_t before = f->out.n;
-    int64_t gain = 0;
 
-    for (size_t i = 0; i < f->movers.n; i++) {
-        struct mover *m = &f->movers.v[i];
+    for (size_t i = h->from; i < h->to; i++) {
+        struct mover *m = &f->movers.v[f->parts.v[i].mover];
 
-        if (m->is_out || !is_on(m->job, h->node, &gain))
+        if (m->is_out)
             continue;
         take(f, m);
         *vec_push(&f->out) = m;
@@ -419,6 +433,7 @@ static void search(struct search *f)
     event_fini(&f->found);
     cluster_fork_free(f->fork);
     free(f->closed);
+    vec_fini(&f->parts);
     vec_fini(&f->hosts);
     vec_fini(&f->out);
 }
