@@ -179,7 +179,7 @@ static bool is_any_excluded(const struct job *j)
 }
 
 /* On other hosts than the excluded ones, if it can be: a host that refused is better than none,
- * back-off spaces it. */
+ * back-off spaces it. Surplus is not worth one. */
 static bool place_somewhere(const struct cluster *on, const struct job *j, struct place_wish *wish,
                             struct place_result *ret)
 {
@@ -187,7 +187,7 @@ static bool place_somewhere(const struct cluster *on, const struct job *j, struc
     if (place_gang(on, wish, ret))
         return true;
     wish->excluded = NULL;
-    return is_any_excluded(j) && place_gang(on, wish, ret);
+    return is_any_excluded(j) && !wish->counts && place_gang(on, wish, ret);
 }
 
 /* Place it where it leaves reserved room; what only a reservation stops is noted in its bucket. */

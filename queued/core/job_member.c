@@ -125,11 +125,12 @@ static void judge(struct state *s, struct job *j, const struct fault *fault, str
 static bool goes_on(struct state *s, struct job *j, struct member *m, const struct fault *fault,
                     struct effects *fx)
 {
-    enum spec_action action = failure_judge(j->failure, fault).action;
+    struct verdict v = failure_judge(j->failure, fault);
 
-    if ((action != SPEC_RESTART_FREE && action != SPEC_EXCLUDE) || !elastic_may_drop(j, m))
+    if (!v.is_node || (v.action != SPEC_RESTART_FREE && v.action != SPEC_EXCLUDE) ||
+        !elastic_may_drop(j, m))
         return false;
-    if (action == SPEC_EXCLUDE)
+    if (v.action == SPEC_EXCLUDE)
         exclude(j, m->node_ix);
     elastic_drop(s, j, m, fx);
     check_progress(s, j, fx);
@@ -148,13 +149,13 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
         return;
     m->exit_code = pod->exit_code;
     job_release(s, j, m, pod->phase == POD_SUCCEEDED ? MEMBER_SUCCEEDED : MEMBER_FAILED);
+    if (pod->phase != POD_SUCCEEDED && goes_on(s, j, m, &fault, fx))
+        return;
     if (pod->exit_code > j->exit_code)
         j->exit_code = pod->exit_code;
     job_save(s, j, fx); /* its pod may be cleaned up before a restart */
     if (pod->phase == POD_SUCCEEDED) {
         check_progress(s, j, fx);
-    } else if (goes_on(s, j, m, &fault, fx)) {
-        return;
     } else if (failure_judge(NULL, &fault).is_node) {
         (void)snprintf(text, sizeof(text), "%s: %s on %.100s", job_pod_name(name, j, m),
                        pod->reason, pod->node);

@@ -164,6 +164,78 @@ static void it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum(vo
     assert_int_equal(j->state, JOB_RESTARTING);
 }
 
+static void surplus_does_not_go_where_the_job_was_refused(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submit(c, elastic_spec("j", 1, 4, 0));
+
+    j->excluded[0] = 2;
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+    assert_int_equal(job_size(j), 3);
+    for (uint32_t i = 0; i < j->n_members; i++)
+        assert_int_not_equal(j->members[i].node_ix, 2);
+    two_check(c);
+}
+
+/* Runs, and would run on without one of its pods. */
+static struct job *running(struct core *c, struct spec *s)
+{
+    struct job *j = submit(c, s);
+
+    (void)core_cycle(c);
+    core_see_all(c, j->id, POD_RUNNING);
+    assert_int_equal(j->state, JOB_RUNNING);
+    return j;
+}
+
+static void a_pod_that_failed_by_itself_restarts_the_gang_though_its_rule_is_free(void **state)
+{
+    static const enum spec_action actions[] = {SPEC_RESTART_FREE, SPEC_EXCLUDE};
+    struct core *c = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        struct spec *s = elastic_spec("j", 1, 2, 0);
+        struct job *j;
+
+        s->failure.rules = arena_alloc(&s->arena, sizeof(*s->failure.rules));
+        s->failure.n_rules = 1;
+        s->failure.rules[0] = (struct spec_rule){.n_codes = 1, .action = actions[i]};
+        s->failure.rules[0].codes = arena_alloc(&s->arena, sizeof(uint32_t));
+        s->failure.rules[0].codes[0] = 75;
+        j = running(c, s);
+        core_see(c, j, 1, POD_FAILED, 75);
+        assert_int_equal(j->state, JOB_RESTARTING);
+        assert_int_equal(job_size(j), 2);
+    }
+}
+
+static void a_pod_that_was_dropped_leaves_no_exit_code(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running(c, elastic_spec("j", 1, 2, 0));
+    const struct member *m = &j->members[1];
+    struct event ev = {.kind = EV_POD_SEEN, .u.pod = xcalloc(1, sizeof(struct pod_fact))};
+    struct pod_fact *p = ev.u.pod;
+
+    (void)strcpy(p->ns, j->ns);
+    (void)job_pod_name(p->name, j, m);
+    (void)strcpy(p->uid, m->uid);
+    (void)strcpy(p->node, cluster_node(&c->state->cluster, m->node_ix)->name);
+    (void)strcpy(p->role, j->demand->roles[0].name);
+    (void)strcpy(p->reason, "Evicted");
+    p->phase = POD_FAILED;
+    p->exit_code = 137;
+    p->job = j->id;
+    p->index = m->index;
+    p->attempt = j->attempt;
+    assert_true(core_apply(c, &ev));
+    assert_int_equal(j->state, JOB_RUNNING);
+    assert_int_equal(job_size(j), 1);
+    assert_int_equal(j->exit_code, -1);
+    two_check(c);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, two_set_up, core_tear_down)
 
 int main(void)
@@ -177,6 +249,9 @@ int main(void)
         WITH(surplus_of_non_preemptible_work_stays_inside_the_quota),
         WITH(sizes_that_cannot_be_are_refused),
         WITH(it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum),
+        WITH(surplus_does_not_go_where_the_job_was_refused),
+        WITH(a_pod_that_failed_by_itself_restarts_the_gang_though_its_rule_is_free),
+        WITH(a_pod_that_was_dropped_leaves_no_exit_code),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
