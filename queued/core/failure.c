@@ -90,8 +90,8 @@ bool failure_excludes(const struct failure *f)
 
 usec_t failure_back_off(const struct failure *f, uint32_t n)
 {
-    int64_t first = f && f->is.backoff_us ? f->is.backoff_us / USEC_PER_SEC : 30;
-    int64_t max = f && f->is.backoff_max_us ? f->is.backoff_max_us / USEC_PER_SEC : 600;
+    int64_t first = f && f->is.backoff_us ? f->is.backoff_us / USEC_PER_SEC : BACKOFF_S;
+    int64_t max = f && f->is.backoff_max_us ? f->is.backoff_max_us / USEC_PER_SEC : BACKOFF_MAX_S;
 
     return job_back_off(n, first, max);
 }

@@ -39,6 +39,8 @@ enum {
     JOB_LABELS_MAX = 32,
     JOB_DEPENDS_MAX = 16,
     JOB_RESTARTS_MAX = 1000000,
+    BACKOFF_S = 30, /* failurePolicy.backoff, initial and max, where a job has none */
+    BACKOFF_MAX_S = 600,
     ELASTIC_COOLDOWN_S = 600, /* elastic.growCooldown where a job has none */
     JOB_RULES_MAX = 32,       /* of failurePolicy */
     RULE_WORDS_MAX = 32,      /* exit codes or reasons of one */

@@ -46,6 +46,9 @@ int spec_check_failure(const struct check *c)
         return spec_bad(c, "spec.failurePolicy.backoff.initial", "must be 1s to 24h");
     if (f->backoff_max_us && (f->backoff_max_us < USEC_PER_SEC || f->backoff_max_us > day))
         return spec_bad(c, "spec.failurePolicy.backoff.max", "must be 1s to 24h");
+    if (f->backoff_us > (f->backoff_max_us ? f->backoff_max_us : BACKOFF_MAX_S * USEC_PER_SEC))
+        return spec_bad(c, "spec.failurePolicy.backoff.initial",
+                        "is longer than backoff.max, 10m where it is not given");
     if (c->spec->exit_zero && strcmp(c->spec->exit_zero, "requeue") != 0 &&
         strcmp(c->spec->exit_zero, "done") != 0)
         return err_set(c->err, ERR_INVALID,

@@ -247,6 +247,26 @@ static void rules_without_sense_are_refused_with_their_path(void **state)
     site_settings_fini(&settings);
 }
 
+static void a_back_off_that_would_be_cut_is_refused(void **state)
+{
+    struct settings settings;
+    struct spec *s = site_spec("job", 1, 8);
+    struct err err;
+
+    (void)state;
+    site_settings_init(&settings);
+    (void)site_tenant(&settings, "t");
+    s->failure.backoff_us = 601 * USEC_PER_SEC;
+    assert_int_equal(spec_check(s, &settings, &err), -1);
+    assert_non_null(strstr(err.text, "spec.failurePolicy.backoff.initial: "));
+    s->failure.backoff_max_us = 600 * USEC_PER_SEC;
+    assert_int_equal(spec_check(s, &settings, &err), -1);
+    s->failure.backoff_max_us = 601 * USEC_PER_SEC;
+    assert_int_equal(spec_check(s, &settings, &err), 0);
+    spec_destroy(s);
+    site_settings_fini(&settings);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, core_set_up, core_tear_down)
 
 int main(void)
@@ -260,6 +280,7 @@ int main(void)
         TEST(a_long_run_gives_the_restarts_back_and_back_off_is_the_jobs),
         TEST(the_kubelets_words_are_gathered_in_two_classes),
         TEST(rules_without_sense_are_refused_with_their_path),
+        TEST(a_back_off_that_would_be_cut_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
