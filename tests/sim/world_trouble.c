@@ -27,6 +27,7 @@ static void bring_back(struct world *w, struct w_node *n)
             i++;
     }
     n->exists = true;
+    n->ready_since = w->now;
     n->life++;
     n->boots++;
     n->gpus_most = n->gpus;
