@@ -54,6 +54,27 @@ struct apart {
     uint64_t closed[POOLS_MAX];
 };
 
+/* Pods that it could hold when empty, by GPUs. */
+static uint64_t capacity_slots(const struct node *n, const struct resources *asks)
+{
+    return asks->amount[RES_GPUS] ? gpu_times(n->expected_gpus, asks->amount[RES_GPUS])
+                                  : resources_times(asks, &n->total, JOB_PODS_MAX);
+}
+
+bool census_suffices(const struct cluster *c, const struct demand_role *role,
+                     const struct resources *asks)
+{
+    uint64_t slots = 0;
+
+    for (size_t i = 0; i < c->by_name.n && slots < role->replicas; i++) {
+        const struct node *n = c->nodes.v[c->by_name.v[i]];
+
+        if (has_gpus(role, n) && role_allows(role, n))
+            slots += capacity_slots(n, asks);
+    }
+    return slots && slots >= role->replicas;
+}
+
 static void count_node(const struct demand_role *role, const struct resources *asks,
                        const struct node *n, struct census *ret, struct apart *apart)
 {
@@ -71,9 +92,7 @@ static void count_node(const struct demand_role *role, const struct resources *a
         return;
     }
     ret->allowed++;
-    ret->capacity_slots += asks->amount[RES_GPUS]
-                               ? gpu_times(n->expected_gpus, asks->amount[RES_GPUS])
-                               : resources_times(asks, &n->total, JOB_PODS_MAX);
+    ret->capacity_slots += capacity_slots(n, asks);
     ret->size_slots += resources_times(asks, &n->total, JOB_PODS_MAX);
     if (!n->is_usable) {
         ret->unhealthy++;

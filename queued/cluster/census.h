@@ -34,6 +34,10 @@ struct census {
 /* Count for a role; asks: what one pod takes, shares filled in. */
 void census_take(const struct cluster *c, const struct demand_role *role,
                  const struct resources *asks, struct census *ret);
+/* Could the nodes that the role may use, empty and healthy, hold all of its pods by GPUs? Looks at
+ * no more of them than it needs. */
+bool census_suffices(const struct cluster *c, const struct demand_role *role,
+                     const struct resources *asks);
 /* The domains of one level, for a role. */
 struct census_domains {
     uint32_t level;   /* in: position in the demand's hierarchy */

@@ -82,6 +82,8 @@ static bool find_hardware(const struct cluster *c, const struct demand *d, char 
         struct resources asks;
 
         hardware_asks(&d->roles[r], &asks);
+        if (census_suffices(c, &d->roles[r], &asks))
+            continue;
         census_take(c, &d->roles[r], &asks, &k);
         if (hardware_never(c, &d->roles[r], &k, text, size))
             return false;
