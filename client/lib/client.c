@@ -16,6 +16,7 @@
 #include "util/str.h"
 
 enum { CONNECT_MS = 5000, CALL_MS = 30000, RETRY_FIRST_MS = 2000, RETRY_MAX_MS = 30000 };
+enum { REQUEST_BYTES_MAX = 65536 - 64 }; /* docs/protocol.md, less frame and header */
 
 const char *queued_version(void)
 {
@@ -167,7 +168,11 @@ int client_call(struct queued_client *c, uint16_t method, ProtobufCMessage *requ
                 ProtobufCMessage **ret, struct err *err)
 {
     struct call k = {.method = method, .request = request};
+    size_t len = protobuf_c_message_get_packed_size(request);
 
+    if (len > REQUEST_BYTES_MAX) /* its connection would end without an answer */
+        return err_set(err, ERR_INVALID, "the request has %zu bytes, at most %d: name fewer at once",
+                       len, REQUEST_BYTES_MAX);
     return run_call(c, &k, c->options.call_ms, ret, err);
 }
 

@@ -118,6 +118,8 @@ class Reserve(cli_site.CliSite):
         self.refused(2, "say list, cancel", "reserve", "list", "--tenant", "vision")
         self.refused(2, "say list, cancel", "reserve", "cancel", "x", "--dry-run")
         self.refused(2, "give names", "reserve", "--nodes", "", "--to", "+1h")
+        many = ",".join("gpu-%08d" % i for i in range(6000))
+        self.refused(2, "name fewer at once", "reserve", "--nodes", many, "--to", "+1h")
         self.refused(2, "without a --reason", "checkpointed", "x", "--reason", "y")
         self.refused(2, "--from soon", "reserve", "--nodes", "x", "--from", "soon", "--to", "+1h")
         self.refused(3, "no node x", "reserve", "--nodes", "x", "--to", "+1h")
