@@ -257,6 +257,26 @@ static bool is_any_leaving(const struct state *s)
     return false;
 }
 
+/* May it be charged for so many of a model? What cannot be taken and has still to leave counts. */
+static bool has_room(const struct state *s, const struct job *j, uint32_t model, uint64_t gpus)
+{
+    uint32_t judge, other;
+    uint64_t quota = tenant_quota(&s->tenants, j->tenant_ix, model, &judge), held[MODELS_MAX];
+
+    if (!tenant_has_room(&s->tenants, j->tenant_ix, model, gpus))
+        return false;
+    for (size_t i = 0; i < s->active.n && !j->demand->is_preemptible; i++) {
+        const struct job *o = s->active.v[i];
+
+        if (!o->charged_gpus || o->demand->is_preemptible || o->tenant_ix == IX_NONE)
+            continue;
+        (void)tenant_quota(&s->tenants, o->tenant_ix, model, &other);
+        job_gpus(o, o->models, held);
+        gpus += other == judge ? held[model] : 0;
+    }
+    return j->demand->is_preemptible || gpus <= quota;
+}
+
 /* Nothing else may be left where it is to run, and no limit be passed on the way. A tenant that was
  * stopped meanwhile starts nothing. */
 static enum verdict look(const struct state *s, const struct job *j)
@@ -278,7 +298,7 @@ static enum verdict look(const struct state *s, const struct job *j)
     }
     job_gpus(j, j->models, gpus);
     for (uint32_t m = 0; m < MODELS_MAX; m++)
-        fits = fits && (!gpus[m] || tenant_has_room(&s->tenants, j->tenant_ix, m, gpus[m]));
+        fits = fits && (!gpus[m] || has_room(s, j, m, gpus[m]));
     if (fits)
         return READY;
     return is_any_leaving(s) ? WAITS : LOST;
