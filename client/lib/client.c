@@ -171,8 +171,9 @@ int client_call(struct queued_client *c, uint16_t method, ProtobufCMessage *requ
     size_t len = protobuf_c_message_get_packed_size(request);
 
     if (len > REQUEST_BYTES_MAX) /* its connection would end without an answer */
-        return err_set(err, ERR_INVALID, "the request has %zu bytes, at most %d: name fewer at once",
-                       len, REQUEST_BYTES_MAX);
+        return err_set(err, ERR_INVALID,
+                       "the request has %zu bytes, at most %d: name fewer at once", len,
+                       REQUEST_BYTES_MAX);
     return run_call(c, &k, c->options.call_ms, ret, err);
 }
 
