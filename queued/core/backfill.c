@@ -110,6 +110,14 @@ usec_t backfill_end_from(const struct job *j, usec_t start)
     return end + span(j->grace_us);
 }
 
+usec_t backfill_last_start(const struct job *j, usec_t end)
+{
+    bool is_cut = j->deadline_at && j->deadline_at <= end - span(j->grace_us);
+
+    return end - span(j->grace_us) - span(j->start_timeout_us) -
+           (is_cut ? 0 : span(j->max_runtime_us));
+}
+
 usec_t backfill_end(const struct job *j, usec_t now)
 {
     usec_t start = j->n_members ? j->attempt_at : now;

@@ -23,6 +23,8 @@ void backfill_moved(struct state *s);
 
 /* Latest end of a run that is decided at start. */
 usec_t backfill_end_from(const struct job *j, usec_t start);
+/* The last start from which that is not after `end`. */
+usec_t backfill_last_start(const struct job *j, usec_t end);
 /* Latest end of the attempt of a job that holds nodes, or of one decided at now. */
 usec_t backfill_end(const struct job *j, usec_t now);
 /* Before a cycle: drop what is no longer waited for, and give it to the next blocked gang. */

@@ -237,11 +237,11 @@ const uint64_t *window_closed(const struct state *s, const struct job *j, usec_t
 
 usec_t window_changes(const struct state *s, const struct job *j, usec_t start)
 {
-    usec_t length = end_of(j, start) - start, best = INT64_MAX;
+    usec_t best = INT64_MAX;
 
     for (size_t i = 0; i < s->windows->v.n; i++) {
         const struct window *w = s->windows->v.v[i];
-        usec_t at[] = {w->from - length + 1, w->from, w->to};
+        usec_t at[] = {backfill_last_start(j, w->from) + 1, w->from, w->to};
 
         for (size_t k = 0; k < ARRAY_LEN(at); k++)
             if (at[k] > start && at[k] < best)

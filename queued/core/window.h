@@ -46,7 +46,8 @@ void windows_close(const struct state *s, const struct job *j, usec_t start, uin
 void windows_close_all(const struct state *s, uint64_t *closed);
 /* The same as a set of those that are closed to a gang, valid until the next call; NULL: none. */
 const uint64_t *window_closed(const struct state *s, const struct job *j, usec_t start);
-/* The first instant after `start` at which that set is another; INT64_MAX: never. */
+/* The first instant after `start` at which that set may be another for one that waits; INT64_MAX:
+ * never. */
 usec_t window_changes(const struct state *s, const struct job *j, usec_t start);
 static inline bool window_has(const uint64_t *closed, uint32_t node_ix)
 {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -88,6 +89,34 @@ static void a_gang_that_ends_before_a_window_uses_its_nodes_and_a_longer_one_wai
     assert_string_equal(x.code, "Maintenance");
     assert_non_null(strstr(x.text, "4 nodes are reserved for maintenance (power)"));
     assert_non_null(strstr(x.next_step, "maxRuntime of at most 1h50m"));
+}
+
+static void a_deadline_just_before_a_window_is_planned_around(void **state)
+{
+    struct core *c = *state;
+    struct job *j, *fill = submitted(c, "fill", "t", 4, 600);
+    struct spec *s = site_spec("j", 1, 8);
+    struct reserved own;
+
+    assert_int_equal(core_cycle(c), 1);
+    core_see_all(c, fill->id, POD_RUNNING);
+    (void)reserve(c, "", all, 2, 1);
+    s->tenant = "t";
+    s->max_runtime_us = 4 * HOUR;
+    s->deadline_us = c->now + 2 * HOUR;
+    s->start_timeout_us = 600 * USEC_PER_SEC;
+    s->checkpoint_grace_us = 0;
+    j = core_job(c, core_submit(c, s));
+    (void)alarm(20); /* not instant by instant until the window */
+    assert_int_equal(core_cycle(c), 0);
+    (void)alarm(0);
+    assert_true(backfill_own(c->state, j, &own));
+    assert_int_equal(own.at, backfill_end(fill, 0));
+    /* it changes where a start would run into the window */
+    assert_int_equal(window_changes(c->state, j, c->now), c->now + 110 * 60 * USEC_PER_SEC + 1);
+    j->deadline_at += 1;
+    assert_int_equal(window_changes(c->state, j, c->now - 3 * HOUR),
+                     c->now - 130 * 60 * USEC_PER_SEC + 1);
 }
 
 static void it_starts_when_the_window_is_over_and_is_told_so_before(void **state)
@@ -265,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_gang_that_ends_before_a_window_uses_its_nodes_and_a_longer_one_waits),
+        TEST(a_deadline_just_before_a_window_is_planned_around),
         TEST(it_starts_when_the_window_is_over_and_is_told_so_before),
         TEST(while_it_runs_the_tenant_alone_uses_the_nodes_and_others_the_rest),
         TEST(the_tenants_gang_waits_for_the_begin_and_starts_then),
