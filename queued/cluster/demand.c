@@ -197,7 +197,7 @@ static void describe_role(struct str *b, const struct spec_role *r)
     str_add(b, ",");
     add_amount(b, r->replicas);
     if (spec_role_min(r) != r->replicas)
-        str_addf(b, "\x1ei%u", r->min_replicas);
+        str_addf(b, "\x1ei%u,", r->min_replicas);
     add_amount(b, r->gpus);
     add_amount(b, r->cpu_milli);
     add_amount(b, r->memory_bytes);
@@ -216,7 +216,7 @@ static void describe_role(struct str *b, const struct spec_role *r)
                                   "d"
                                 : "");
     if (r->spread.key)
-        str_addf(b, "\x1ew%u%u%s", r->spread.max_skew, r->spread.is_soft, r->spread.key);
+        str_addf(b, "\x1ew%u,%u,%s", r->spread.max_skew, r->spread.is_soft, r->spread.key);
     constraint_describe(b, r);
 }
 

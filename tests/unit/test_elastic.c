@@ -164,6 +164,26 @@ static void it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum(vo
     assert_int_equal(j->state, JOB_RESTARTING);
 }
 
+static void numbers_that_are_alike_in_a_row_are_other_demands(void **state)
+{
+    struct core *c = *state;
+    struct job *a[2], *b[2];
+
+    for (uint32_t i = 0; i < 2; i++) {
+        struct spec *s = elastic_spec("j", i ? 11 : 1, 32, 0);
+
+        s->roles[0].gpus = i ? 2 : 12; /* "1" and "12", "11" and "2" */
+        a[i] = submit(c, s);
+        s = elastic_spec("k", 1, 1, 0);
+        s->roles[0].spread.key = i ? "zone" : "0zone";
+        s->roles[0].spread.max_skew = i ? 11 : 1;
+        s->roles[0].spread.is_soft = i == 0;
+        b[i] = submit(c, s);
+    }
+    assert_ptr_not_equal(a[0]->demand, a[1]->demand);
+    assert_ptr_not_equal(b[0]->demand, b[1]->demand);
+}
+
 static void surplus_does_not_go_where_the_job_was_refused(void **state)
 {
     struct core *c = *state;
@@ -249,6 +269,7 @@ int main(void)
         WITH(surplus_of_non_preemptible_work_stays_inside_the_quota),
         WITH(sizes_that_cannot_be_are_refused),
         WITH(it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum),
+        WITH(numbers_that_are_alike_in_a_row_are_other_demands),
         WITH(surplus_does_not_go_where_the_job_was_refused),
         WITH(a_pod_that_failed_by_itself_restarts_the_gang_though_its_rule_is_free),
         WITH(a_pod_that_was_dropped_leaves_no_exit_code),
