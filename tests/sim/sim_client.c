@@ -135,7 +135,7 @@ static struct request *new_request(struct client *c)
     struct request *r = vec_push(&c->requests);
 
     r->number = (uint32_t)c->requests.n;
-    r->seed = wish_mood(rng_next(c->rng), c->is_busy);
+    r->seed = wish_mood(rng_next(c->rng), c->is_busy, c->is_crumbly);
     return r;
 }
 
@@ -147,9 +147,9 @@ static void submit(struct client *c, struct inbox *inbox, usec_t now)
         r->key = 1 + rng_below(c->rng, KEYS);
         /* mostly one job a key; now and then another one under the same key */
         if (fault_hits(c->faults, FAULT_CLIENT_KEY_CONFLICT, 1500)) {
-            r->seed = wish_mood(c->run + r->key + 1000, c->is_busy);
+            r->seed = wish_mood(c->run + r->key + 1000, c->is_busy, c->is_crumbly);
         } else {
-            r->seed = wish_mood(c->run + r->key, c->is_busy);
+            r->seed = wish_mood(c->run + r->key, c->is_busy, c->is_crumbly);
             c->faults->count[FAULT_CLIENT_SAME_KEY]++;
         }
     }

@@ -48,8 +48,9 @@ struct client {
     const struct state *state; /* what the door sees; valid in client_step() */
     struct rng *rng;
     struct faults *faults;
-    bool is_busy; /* asks for more, and mostly for what can run */
-    uint64_t run; /* seed of the run: request ids of two runs differ */
+    bool is_busy;    /* asks for more, and mostly for what can run */
+    bool is_crumbly; /* asks for parts of nodes and whole ones: there is much to move */
+    uint64_t run;    /* seed of the run: request ids of two runs differ */
     VEC(struct request) requests;
     VEC(struct promise) promises;
     uint64_t last_token;

@@ -12,7 +12,9 @@
 
 enum { H100, H200, A100 };
 
-#define KEEN (UINT64_C(1) << 63) /* of a seed: see wish_mood() */
+/* Of a seed: see wish_mood(). */
+#define KEEN    (UINT64_C(1) << 63)
+#define CRUMBLY (UINT64_C(1) << 62)
 
 static struct tenant_setting *add_tenant(struct settings *s, const char *path, uint32_t parent)
 {
@@ -261,9 +263,9 @@ static void crumb_or_node(struct spec *s, struct rng *g)
     s->max_runtime_us = 36000 * USEC_PER_SEC;
 }
 
-uint64_t wish_mood(uint64_t seed, bool is_keen)
+uint64_t wish_mood(uint64_t seed, bool is_keen, bool is_crumbly)
 {
-    return is_keen ? seed | KEEN : seed & ~KEEN;
+    return (seed & ~(KEEN | CRUMBLY)) | (is_keen ? KEEN : 0) | (is_crumbly ? CRUMBLY : 0);
 }
 
 /* Long enough to be in the way of others, and some of them of a higher class. */
@@ -323,7 +325,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
                     (!s->priority_class && s->preemptible == SPEC_UNSAID && rng_one_in(&g, 2));
     s->is_movable = s->is_movable && !rng_one_in(&g, 50) && spec_gpus(s) > 0 &&
                     !(s->on_preemption && strcmp(s->on_preemption, "end") == 0);
-    if (rng_one_in(&g, 5))
+    if (seed & CRUMBLY ? !rng_one_in(&g, 5) : rng_one_in(&g, 5))
         crumb_or_node(s, &g);
     for (uint32_t i = 0; i < s->n_roles; i++)
         some_spread(s, &s->roles[i]);

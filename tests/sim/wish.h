@@ -17,8 +17,9 @@ void site_fini(struct settings *s);
 
 /* A job; not yet checked, some are bad. submit_key NULL: none. */
 struct spec *wish_spec(const struct settings *s, uint64_t seed, const char *submit_key);
-/* A seed like this one, of a user who wants what can run and is in a hurry, or of any. */
-uint64_t wish_mood(uint64_t seed, bool is_keen);
+/* A seed like this one, of a user who wants what can run and is in a hurry, or of any; and who
+ * mostly asks for parts of nodes, which others want whole. */
+uint64_t wish_mood(uint64_t seed, bool is_keen, bool is_crumbly);
 /* Its digest: not cryptographic, only equal for equal specs. */
 void wish_digest(const struct spec *s, uint8_t ret[SPEC_DIGEST_BYTES]);
 
