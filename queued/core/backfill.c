@@ -568,12 +568,18 @@ static void tell(const struct state *s, const struct reservation *r, struct rese
 
 bool backfill_ahead(const struct state *s, const struct job *j, usec_t end, struct reserved *ret)
 {
-    for (uint32_t m = 0; m < SLOTS; m++)
-        if (is_of_slot(j->demand, m) && holds_back(s, m, j, end)) {
-            tell(s, &s->backfill->of[m], ret);
-            return true;
-        }
-    return false;
+    const struct reservation *found = NULL;
+    bool is_own = false;
+
+    for (uint32_t m = 0; m < SLOTS && !is_own; m++) {
+        if (!holds_back(s, m, j, end) || (found && !is_of_slot(j->demand, m)))
+            continue;
+        found = &s->backfill->of[m]; /* one for other GPUs may keep the CPUs of its hosts */
+        is_own = is_of_slot(j->demand, m);
+    }
+    if (found)
+        tell(s, found, ret);
+    return found != NULL;
 }
 
 bool backfill_own(const struct state *s, const struct job *j, struct reserved *ret)
