@@ -223,6 +223,16 @@ static bool is_feasible(struct state *s, const struct spec *spec, char *text, si
     return found;
 }
 
+static int check_deadline(const struct state *s, const struct spec *spec, struct err *why)
+{
+    char at[FORMAT_MAX];
+
+    if (!spec->deadline_us || spec->deadline_us > s->now)
+        return 0;
+    return err_set(why, ERR_INVALID, "spec.deadline: %s is past",
+                   format_time(at, spec->deadline_us));
+}
+
 bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct effects *fx)
 {
     char warning[REASON_TEXT_MAX + 1] = "";
@@ -231,7 +241,8 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
 
     if (intake_answered(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
         return false;
-    if (intake_check_room(s, ev->spec->tenant, ev->caller.uid, &why) ||
+    if (check_deadline(s, ev->spec, &why) ||
+        intake_check_room(s, ev->spec->tenant, ev->caller.uid, &why) ||
         check_names(s, ev->spec, &why) || depend_resolve(s, ev->spec, NULL, &why))
         return intake_refuse(s, &ev->ref, fx, &why);
     if (!ev->require_feasible && !ev->is_dry_run)

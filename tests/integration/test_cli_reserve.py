@@ -113,6 +113,9 @@ class Reserve(cli_site.CliSite):
             self.assertIn("its deadline was 20", self.good("describe", job))
 
     def test_what_is_wrong_is_said(self):
+        late = cli_site.JOB % {"name": "late", "pods": 1, "annotations": ""}
+        self.refused(2, "2020-01-01T00:00:00Z is past", "submit", "-f", "-",
+                     stdin=late + "  deadline: 2020-01-01T00:00:00Z\n")
         self.refused(2, "--to is missing", "reserve", "--nodes", "x")
         self.refused(2, "give --nodes, or else", "reserve", "--to", "+1h")
         self.refused(2, "say list, cancel", "reserve", "list", "--tenant", "vision")

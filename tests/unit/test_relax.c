@@ -131,6 +131,22 @@ static void a_deadline_ends_what_waits_what_is_held_and_what_runs(void **state)
     assert_int_equal(fill->state, JOB_RUNNING);
 }
 
+static void what_is_late_never_starts(void **state)
+{
+    struct core *c = *state;
+    struct job *j = until(c, c->now + 5 * MINUTE, false);
+
+    assert_int_equal(core_cycle(c), 1);
+    core_see_all(c, j->id, POD_RUNNING);
+    assert_int_equal(core_verb(c, j->id, VERB_REQUEUE).code, ERR_OK);
+    core_pass(c, 5 * MINUTE);
+    core_gone_all(c, j->id);
+    assert_int_equal(j->state, JOB_PENDING);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, 1);
+    assert_int_equal(j->state, JOB_TIMED_OUT);
+}
+
 static void the_latest_end_of_a_run_is_its_deadline_when_that_is_earlier(void **state)
 {
     struct core *c = *state;
@@ -153,6 +169,7 @@ int main(void)
         TEST(a_wait_that_begins_anew_begins_with_the_required_level),
         TEST(one_that_fits_its_level_stays_in_it),
         TEST(a_deadline_ends_what_waits_what_is_held_and_what_runs),
+        TEST(what_is_late_never_starts),
         TEST(the_latest_end_of_a_run_is_its_deadline_when_that_is_earlier),
     };
 
