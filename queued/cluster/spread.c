@@ -154,9 +154,14 @@ uint32_t spread_merge(struct spread_share *v, uint32_t n)
     return kept;
 }
 
-static bool is_fuller(const struct spread_share *a, const struct spread_share *b)
+static int fullest_first(const void *a, const void *b)
 {
-    return a->free_gpus != b->free_gpus ? a->free_gpus < b->free_gpus : a->first < b->first;
+    const struct spread_share *x = *(struct spread_share *const *)a,
+                              *y = *(struct spread_share *const *)b;
+
+    if (x->free_gpus != y->free_gpus)
+        return x->free_gpus < y->free_gpus ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
 }
 
 /* Pods that fit when no group gets more than this. */
@@ -171,23 +176,24 @@ static uint64_t held_at(const struct spread_share *v, uint32_t n, uint32_t most)
 
 uint32_t spread_evenly(struct spread_share *v, uint32_t n, uint32_t n_counting, uint32_t want)
 {
-    uint32_t most = 1, fewest = UINT32_MAX, left;
+    uint32_t most = 1, fewest = UINT32_MAX, left, n_open = 0;
+    struct spread_share **open; /* with room for one more */
 
     if (held_at(v, n, want) < want)
         return UINT32_MAX;
     while (held_at(v, n, most) < want)
         most++;
     left = want - (uint32_t)held_at(v, n, most - 1);
-    for (uint32_t i = 0; i < n; i++)
+    open = xmalloc((n + 1) * sizeof(struct spread_share *));
+    for (uint32_t i = 0; i < n; i++) {
         v[i].pods = v[i].room < most - 1 ? v[i].room : most - 1;
-    for (; left; left--) {
-        struct spread_share *best = NULL;
-
-        for (uint32_t i = 0; i < n; i++)
-            if (v[i].room >= most && v[i].pods < most && (!best || is_fuller(&v[i], best)))
-                best = &v[i];
-        best->pods++;
+        if (v[i].room >= most)
+            open[n_open++] = &v[i];
     }
+    qsort(open, n_open, sizeof(struct spread_share *), fullest_first);
+    while (left)
+        open[--left]->pods++;
+    free(open);
     for (uint32_t i = 0; i < n; i++)
         fewest = v[i].pods < fewest ? v[i].pods : fewest;
     return most - (n < n_counting ? 0 : fewest);
