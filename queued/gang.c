@@ -80,7 +80,8 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
 
 bool gang_is_wanted(const struct job *j, bool is_stop)
 {
-    return is_stop != (j->state == JOB_BINDING);
+    /* a running gang may have grown */
+    return is_stop != (j->state == JOB_BINDING || j->state == JOB_RUNNING);
 }
 
 void gang_fini(struct gang *g)

@@ -134,7 +134,8 @@ static int read_shrink_first(const struct yaml_at *at, void *out, struct err *er
 
 static const struct yaml_field elastic_fields[] = {
     {"step", read_step, 0, false, NULL},
-    {"growCooldown", NULL, 0, false, SPEC_LATER},
+    {"growCooldown", read_duration, offsetof(struct spec_draft, spec.grow_cooldown_us), false,
+     NULL},
     {"shrinkFirst", read_shrink_first, 0, false, NULL},
 };
 

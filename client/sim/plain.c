@@ -55,6 +55,19 @@ void plain_destroy(struct plain *p)
     free(p);
 }
 
+static bool is_before(enum order_rule rule, const struct job *a, const struct job *b)
+{
+    if (rule == ORDER_FAIR && a->tenant_ix != b->tenant_ix)
+        return a->tenant_ix < b->tenant_ix;
+    if (rule == ORDER_SJF && a->max_runtime_us != b->max_runtime_us)
+        return a->max_runtime_us < b->max_runtime_us;
+    if (rule == ORDER_PRIO && a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->submitted_at != b->submitted_at)
+        return a->submitted_at < b->submitted_at;
+    return a->id.v < b->id.v;
+}
+
 /* Position of the first job of the list that is not before j. */
 static size_t find(const struct plain *p, const struct job *j)
 {
@@ -63,7 +76,7 @@ static size_t find(const struct plain *p, const struct job *j)
     while (from < to) {
         size_t middle = (from + to) / 2;
 
-        if (order_is_plainly_before(p->policy->order, p->jobs.v[middle], j))
+        if (is_before(p->policy->order, p->jobs.v[middle], j))
             from = middle + 1;
         else
             to = middle;

@@ -9,7 +9,13 @@
 #define QUEUESIM_PLAIN_H
 
 #include "core/cycle.h"
-#include "core/order.h"
+
+enum order_rule {
+    ORDER_FIFO, /* by submission */
+    ORDER_SJF,  /* by maxRuntime, then submission */
+    ORDER_PRIO, /* by priority, then submission */
+    ORDER_FAIR, /* by tenant, then submission */
+};
 
 /* What happens behind a job that does not fit. */
 enum queue_rule {

@@ -232,8 +232,8 @@ static void describe_demand(struct str *b, const struct spec *spec, uint64_t clo
                  spec->max_lost_gpu_hours);
     str_add(b, "\x1er");
     str_add(b, spec->topology_required ? spec->topology_required : "");
-    if (spec->elastic_step)
-        str_addf(b, "\x1es%u", spec->elastic_step);
+    if (spec->elastic_step || spec->grow_cooldown_us)
+        str_addf(b, "\x1es%u,%lld", spec->elastic_step, (long long)spec->grow_cooldown_us);
     if (spec->slice_size)
         str_addf(b, "\x1el%u,%s", spec->slice_size, spec->slice_level);
     str_add(b, "\x1ep");
@@ -275,6 +275,8 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->n_roles = spec->n_roles;
     d->most = spec_pods(spec);
     d->step = spec->elastic_step ? spec->elastic_step : 1;
+    d->cooldown_us =
+        spec->grow_cooldown_us ? spec->grow_cooldown_us : ELASTIC_COOLDOWN_S * USEC_PER_SEC;
     d->is_preemptible = spec->preemptible != SPEC_NO;
     if (spec->preemption_policy)
         d->preempts =

@@ -56,6 +56,7 @@ struct demand {
     uint64_t gpus; /* of them */
     uint32_t most; /* pods that it may have; more than pods: elastic */
     uint32_t step; /* by which an elastic role changes */
+    usec_t cooldown_us;
     bool is_preemptible;
     bool has_licences, lost_licence; /* lost: one left the configuration */
     uint32_t licences[LICENCES_MAX]; /* by index in the settings, of the whole gang */

@@ -152,6 +152,15 @@ static bool admits(const struct state *s, const struct job *j, const uint64_t *g
     return true;
 }
 
+bool cycle_admits_pods(const struct state *s, const struct job *j, const uint8_t *models,
+                       const uint32_t *counts)
+{
+    uint64_t gpus[MODELS_MAX];
+
+    gpus_of(j->demand, models, counts, gpus);
+    return admits(s, j, gpus) && leaves_unlent(s, &s->cluster, j, gpus);
+}
+
 bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models)
 {
     uint64_t gpus[MODELS_MAX];
@@ -245,12 +254,8 @@ static void widen(struct state *s, struct job *j, struct place_wish *wish, struc
         uint32_t fits = 0, try = elastic_steps(j->demand, i), above = try + 1;
 
         while (fits + 1 < above) {
-            uint64_t gpus[MODELS_MAX];
-
             counts[i] = elastic_count(j->demand, i, try);
-            gpus_of(j->demand, wish->models, counts, gpus);
-            if (admits(s, j, gpus) && leaves_unlent(s, &s->cluster, j, gpus) &&
-                place_beside(s, j, wish, &wider)) {
+            if (cycle_admits_pods(s, j, wish->models, counts) && place_beside(s, j, wish, &wider)) {
                 free(r->members);
                 *r = wider;
                 fits = try;
@@ -397,11 +402,12 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
         return true;
     preempt_tick(s, now);
     windows_tick(s, now);
+    elastic_tick(s, now);
     if (s->is_quiet)
         return false;
     backfill_begin(s, now);
     do /* a reservation that moved wakes those behind it */
         placed = pass_once(s, now, ev);
     while (!placed && s->pass_gen != backfill_gen(s) && s->turn_evaluations < TURN_EVALUATIONS_MAX);
-    return placed;
+    return placed || (s->is_quiet && elastic_next(s, now, ev));
 }

@@ -4,8 +4,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cluster/hardware.h"
+#include "core/cycle.h"
 #include "core/job_life.h"
+#include "core/replace.h"
 #include "util/mem.h"
 
 void elastic_least(const struct demand *d, uint32_t ret_counts[JOB_ROLES_MAX])
@@ -29,14 +33,163 @@ uint32_t elastic_count(const struct demand *d, uint32_t role, uint32_t steps)
 void elastic_lay_out(const struct demand *d, const uint32_t *counts, struct place_result *r)
 {
     struct placement_member *laid = xcalloc(d->most, sizeof(*laid));
-    uint32_t from = 0, to = 0;
+    uint32_t from = 0, to = 0, rank = 0;
 
+    for (uint32_t k = 0; k < d->n_roles; k++)
+        rank += counts[k];
     for (uint32_t k = 0; k < d->n_roles; k++) {
         for (uint32_t i = 0; i < d->roles[k].most; i++, to++)
-            laid[to] = i < counts[k] ? r->members[from++] : (struct placement_member){IX_NONE, 0};
+            laid[to] =
+                i < counts[k] ? r->members[from++] : (struct placement_member){IX_NONE, rank++};
     }
     free(r->members);
     r->members = laid;
+}
+
+bool elastic_is_growing(const struct job *j)
+{
+    bool is_growing = false;
+
+    for (uint32_t i = 0; i < j->n_members && j->demand->most > j->demand->pods; i++)
+        is_growing |= j->members[i].is_new;
+    return is_growing;
+}
+
+/* When it may grow; 0: not from here. Slices keep the shape that they began with. */
+static usec_t due_at(const struct job *j)
+{
+    if (j->state != JOB_RUNNING || !j->n_absent || j->is_leaving || j->n_done ||
+        j->tenant_ix == IX_NONE || j->demand->slice_size || elastic_is_growing(j))
+        return 0;
+    return (j->resized_at > j->running_at ? j->resized_at : j->running_at) + j->demand->cooldown_us;
+}
+
+void elastic_watch(struct state *s, const struct job *j)
+{
+    usec_t at = due_at(j);
+
+    if (at && (!s->grow_at || at < s->grow_at))
+        s->grow_at = at;
+}
+
+void elastic_tick(struct state *s, usec_t now)
+{
+    if (!s->grow_at || now < s->grow_at)
+        return;
+    s->grow_at = 0;
+    s->has_growers = true;
+    s->is_quiet = false;
+}
+
+/* Does a gang wait for nodes of the model, or one of its tenant for its limit on them? */
+static bool is_wanted(const struct state *s, const struct job *j, uint32_t model)
+{
+    for (const struct bucket *b = s->buckets; b; b = b->hh.next) {
+        struct demand *d = b->key.demand;
+        char text[REASON_TEXT_MAX + 1];
+
+        if (!b->n || !(b->is_short || b->is_held_back || b->key.tenant_ix == j->tenant_ix) ||
+            !hardware_exists(&s->cluster, d, text, sizeof(text)))
+            continue;
+        for (uint32_t r = 0; r < d->n_roles; r++)
+            if (model == MODELS_MAX ||
+                (d->roles[r].each.amount[RES_GPUS] &&
+                 (!d->roles[r].n_models ||
+                  memchr(d->roles[r].models, (int)model, d->roles[r].n_models))))
+                return true;
+    }
+    return false;
+}
+
+/* A step more of a role, at its first positions of which no pod is left. Absent members carry the
+ * hosts that were found while the next is looked for. */
+static bool grow(struct state *s, struct job *j, uint32_t role, struct event *ev)
+{
+    uint32_t left = j->demand->roles[role].most - j->size[role], n = 0;
+    uint32_t counts[JOB_ROLES_MAX] = {0};
+    struct ev_placed p = {.job = j->id, .n = j->n_members};
+    bool fits = true;
+
+    counts[role] = left < j->demand->step ? left : j->demand->step;
+    if (!left || is_wanted(s, j, j->models[role]) || !cycle_admits_pods(s, j, j->models, counts))
+        return false;
+    p.members = xcalloc(p.n, sizeof(*p.members));
+    for (uint32_t i = 0; i < p.n && fits && n < counts[role]; i++) {
+        struct member *m = &j->members[i];
+
+        if (m->role != role || m->phase != MEMBER_ABSENT || m->uid[0])
+            continue;
+        m->node_ix = replace_host(s, j, m);
+        fits = m->node_ix != IX_NONE;
+        n += fits;
+    }
+    for (uint32_t i = 0; i < p.n; i++) {
+        struct member *m = &j->members[i];
+
+        p.members[i].node_ix = m->phase == MEMBER_ABSENT ? m->node_ix : IX_NONE;
+        m->node_ix = m->phase == MEMBER_ABSENT ? IX_NONE : m->node_ix;
+    }
+    if (n == counts[role])
+        *ev = (struct event){.kind = EV_GANG_RESIZED, .at = s->now, .u.placed = p};
+    else
+        free(p.members);
+    return n == counts[role];
+}
+
+bool elastic_next(struct state *s, usec_t now, struct event *ev)
+{
+    bool has_growers = false, grows = false;
+
+    for (size_t i = 0; s->has_growers && i < s->active.n && !grows; i++) {
+        struct job *j = s->active.v[i];
+        usec_t at = due_at(j);
+
+        if (at > now)
+            elastic_watch(s, j);
+        for (uint32_t r = 0; at && at <= now && r < j->demand->n_roles && !grows; r++)
+            grows = grow(s, j, r, ev);
+        has_growers |= at && at <= now;
+    }
+    s->has_growers = has_growers;
+    s->is_quiet &= !grows;
+    return grows;
+}
+
+static void resized(struct state *s, struct job *j, const char *code, const char *text,
+                    struct effects *fx)
+{
+    j->resized_at = s->now;
+    s->is_quiet = false;
+    (void)job_move(s, j, &(struct job_step){.event = JOB_EV_RESIZED, .code = code, .text = text},
+                   fx);
+}
+
+void elastic_apply(struct state *s, struct ev_placed *more, struct effects *fx)
+{
+    struct job *j = state_job(s, more->job);
+    uint32_t before = job_size(j);
+    char text[REASON_TEXT_MAX + 1];
+
+    for (uint32_t i = 0; i < more->n; i++) {
+        struct member *m = &j->members[i];
+        struct resources asks;
+
+        if (more->members[i].node_ix == IX_NONE)
+            continue;
+        m->node_ix = more->members[i].node_ix;
+        m->is_new = true;
+        m->is_seen = false;
+        m->exit_code = -1;
+        job_set_phase(j, m, MEMBER_PLACED);
+        state_pod_asks(j, m->role, &asks);
+        cluster_name(&s->cluster, m->node_ix);
+        cluster_hold(&s->cluster, m->node_ix, &asks);
+        job_resize(s, j, m->role, true);
+    }
+    (void)snprintf(text, sizeof(text), "from %u to %u pods, of at most %u", before, job_size(j),
+                   j->n_members);
+    resized(s, j, "Grown", text, fx);
+    (void)effects_add(fx, EFFECT_GANG_START, j->id);
 }
 
 bool elastic_may_drop(const struct job *j, const struct member *m)
@@ -46,20 +199,40 @@ bool elastic_may_drop(const struct job *j, const struct member *m)
            j->size[m->role] > j->demand->roles[m->role].replicas;
 }
 
-void elastic_drop(struct state *s, struct job *j, struct member *m, struct effects *fx)
+/* It is absent from now on. Its name is taken while a pod of it is known. */
+static void leave(struct state *s, struct job *j, struct member *m, struct effects *fx)
 {
-    const struct node *n = cluster_node(&s->cluster, m->node_ix);
-    char text[REASON_TEXT_MAX + 1], name[POD_NAME_TEXT];
+    char name[POD_NAME_TEXT], key[LABEL_MAX + 1 + POD_NAME_TEXT];
+    struct resources asks;
 
-    (void)snprintf(text, sizeof(text), "from %u to %u pods: lost %s on %.100s", job_size(j),
-                   job_size(j) - 1, job_pod_name(name, j, m), n ? n->name : "?");
-    if (m->uid[0])
-        effects_delete_pod(fx, j->ns, name, m->uid);
-    job_set_phase(j, m, MEMBER_ABSENT);
+    if (m->uid[0]) {
+        if (job_member_holds(m)) { /* its GPUs count on the node until the pod is gone */
+            state_pod_asks(j, m->role, &asks);
+            (void)snprintf(key, sizeof(key), "%s/%s", j->ns, job_pod_name(name, j, m));
+            cluster_pod_left(&s->cluster, key, m->uid, m->node_ix, &asks);
+        }
+        effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
+    }
+    job_release(s, j, m, MEMBER_ABSENT);
     cluster_unname(&s->cluster, m->node_ix);
     m->node_ix = IX_NONE;
-    job_refund_pod(s, j, m->role);
-    s->is_quiet = false;
-    (void)job_move(s, j,
-                   &(struct job_step){.event = JOB_EV_RESIZED, .code = "Shrunk", .text = text}, fx);
+    m->is_new = false;
+    job_resize(s, j, m->role, false);
+}
+
+void elastic_drop(struct state *s, struct job *j, const struct member *m, const char *why,
+                  struct effects *fx)
+{
+    bool was_growing = elastic_is_growing(j), all_new = !m || m->is_new;
+    uint32_t before = job_size(j);
+    char text[REASON_TEXT_MAX + 1];
+
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (&j->members[i] == m || (all_new && j->members[i].is_new))
+            leave(s, j, &j->members[i], fx);
+    (void)snprintf(text, sizeof(text), "from %u to %u pods: %.180s", before, job_size(j), why);
+    resized(s, j, "Shrunk", text, fx);
+    if (was_growing)
+        (void)effects_add(fx, EFFECT_GANG_START, j->id); /* without them */
+    job_check_progress(s, j, fx);
 }

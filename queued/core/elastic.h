@@ -7,6 +7,7 @@
 #ifndef QUEUED_CORE_ELASTIC_H
 #define QUEUED_CORE_ELASTIC_H
 
+#include "core/effect.h"
 #include "core/place.h"
 #include "core/state.h"
 
@@ -19,9 +20,18 @@ uint32_t elastic_count(const struct demand *d, uint32_t role, uint32_t steps);
 /* Members of a placement of so many pods a role, at the positions that they have in the job. */
 void elastic_lay_out(const struct demand *d, const uint32_t *counts, struct place_result *r);
 
+/* Have pods joined that do not run yet? */
+bool elastic_is_growing(const struct job *j);
+/* A gang that may grow is looked at when its cooldown is over, */
+void elastic_watch(struct state *s, const struct job *j);
+void elastic_tick(struct state *s, usec_t now);
+/* after a cycle in which nobody else could start: a step more, with the rules of replace.h. */
+bool elastic_next(struct state *s, usec_t now, struct event *ev);
+void elastic_apply(struct state *s, struct ev_placed *more, struct effects *fx);
 /* May the gang run on without this member? */
 bool elastic_may_drop(const struct job *j, const struct member *m);
-/* It does; the member, which has ended or is gone, is absent. */
-void elastic_drop(struct state *s, struct job *j, struct member *m, struct effects *fx);
+/* It does. Of one that joined and does not run yet, or NULL: without all of those. */
+void elastic_drop(struct state *s, struct job *j, const struct member *m, const char *why,
+                  struct effects *fx);
 
 #endif

@@ -11,6 +11,7 @@ void event_fini(struct event *ev)
         spec_destroy(ev->u.submit.spec);
         break;
     case EV_GANG_PLACED:
+    case EV_GANG_RESIZED:
         free(ev->u.placed.members);
         break;
     case EV_GANG_CLAIMED:

@@ -30,6 +30,7 @@ enum event_kind {
     EV_GANG_CLAIMED,   /* the cycle: nodes held for a pending gang, and who must leave them */
     EV_GANG_PREEMPTED, /* the cycle: a victim of a claim is told */
     EV_CLAIM_OVER,     /* the cycle: a claim's nodes are free, or it came to nothing */
+    EV_GANG_RESIZED,   /* the cycle: more members for a running elastic gang */
     EV_NODE_SEEN,      /* a node is new or has changed */
     EV_NODE_GONE,
     EV_POD_SEEN,     /* a pod, ours or foreign, as the API server has it now */

@@ -175,6 +175,8 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
     struct job *j = pod->job.v ? state_job(s, pod->job) : NULL;
     struct member *m = member_of(s, j, pod, fx);
 
+    if (m && m->phase == MEMBER_ABSENT)
+        memcpy(m->uid, pod->uid, sizeof(m->uid)); /* its name is taken until it is gone */
     if (m && m->phase != MEMBER_GONE && m->phase != MEMBER_ABSENT) {
         if (job_state_is_active(j->state)) {
             member_seen(s, j, m, pod, fx);
@@ -210,6 +212,8 @@ void facts_pod_gone(struct state *s, const struct ev_pod_gone *gone, struct effe
             continue;
         if (!gone->uid[0] || !m->uid[0] || strcmp(gone->uid, m->uid) == 0)
             job_member_gone(s, j, m, "was deleted", fx);
+        if (m->phase == MEMBER_ABSENT)
+            m->uid[0] = '\0';
         return;
     }
 }

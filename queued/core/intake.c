@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/depend.h"
-#include "core/failure.h"
+#include "spec/failure.h"
 #include "cluster/hardware.h"
 #include "core/job_life.h"
 #include "core/order.h"

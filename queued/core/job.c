@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/failure.h"
+#include "spec/failure.h"
 #include "util/mem.h"
 #include "util/str.h"
 

@@ -41,7 +41,8 @@ struct member {
     uint8_t phase;         /* enum member_phase */
     int16_t exit_code;     /* of a terminal one; -1 unknown */
     bool is_seen;          /* in the pod list of this connection */
-    char uid[UID_MAX + 1]; /* "" until known */
+    bool is_new;           /* joined a running gang and has not run yet */
+    char uid[UID_MAX + 1]; /* "" until known; of an absent one: its pod is still there */
 };
 
 /* Why a job is where it is: said once at the transition, stored, shown. */
@@ -109,6 +110,7 @@ struct job {
     usec_t not_before;   /* back-off: no placement earlier; 0 none */
     usec_t attempt_at;   /* decision of the current attempt */
     usec_t running_at;   /* all members Running; 0 not yet */
+    usec_t resized_at;   /* of this attempt; 0: it has the size that it began with */
     usec_t ended_at;     /* terminal since; 0 */
     int32_t exit_code;   /* highest of the members; -1 unknown */
     bool has_service;    /* a headless service was asked for and not yet removed */

@@ -15,10 +15,12 @@
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/depend.h"
+#include "core/elastic.h"
 #include "core/order.h"
 #include "core/relax.h"
 #include "core/share.h"
 #include "core/timers.h"
+#include "spec/failure.h"
 #include "util/str.h"
 
 void job_save(struct state *s, struct job *j, struct effects *fx)
@@ -61,12 +63,12 @@ bool job_member_holds(const struct member *m)
 }
 
 /* Before what its tenant holds of a model changes: the past up to then, and its user's part. */
-static void settle(struct state *s, const struct job *j, uint32_t model, int64_t gpus)
+static void settle(struct state *s, const struct job *j, uint32_t model, int64_t gpus, usec_t at)
 {
-    share_settle(&s->tenants, j->tenant_ix, model, gpus > 0 ? j->attempt_at : s->now);
+    share_settle(&s->tenants, j->tenant_ix, model, at);
     s->tenants.v[j->tenant_ix].saved_turn = s->turn;
     if (s->settings->shares_users)
-        share_charge_user(s, j, model, gpus);
+        share_charge_user(s, j, model, gpus, at);
     tenant_charge_user(&s->tenants, job_account(j), model, gpus);
 }
 
@@ -91,7 +93,7 @@ static void charge(struct state *s, struct job *j)
     for (uint32_t m = 0; m < MODELS_MAX; m++) {
         j->charged_gpus += (uint32_t)gpus[m];
         if (gpus[m] && j->tenant_ix != IX_NONE)
-            settle(s, j, m, (int64_t)gpus[m]);
+            settle(s, j, m, (int64_t)gpus[m], j->attempt_at);
     }
     job_count_gpus(&s->tenants, j, tenant_charge);
 }
@@ -103,7 +105,7 @@ static void refund(struct state *s, struct job *j)
     job_gpus(j, j->models, gpus);
     for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
         if (gpus[m] && j->tenant_ix != IX_NONE)
-            settle(s, j, m, -(int64_t)gpus[m]);
+            settle(s, j, m, -(int64_t)gpus[m], s->now);
     if (j->charged_gpus)
         job_count_gpus(&s->tenants, j, tenant_refund);
     if (j->is_leaving && !j->move)
@@ -112,19 +114,20 @@ static void refund(struct state *s, struct job *j)
     j->charged_gpus = 0;
 }
 
-void job_refund_pod(struct state *s, struct job *j, uint32_t role)
+void job_resize(struct state *s, struct job *j, uint32_t role, bool is_more)
 {
-    uint32_t gpus = (uint32_t)j->demand->roles[role].each.amount[RES_GPUS], m = j->models[role];
+    uint32_t gpus = (uint32_t)j->demand->roles[role].each.amount[RES_GPUS];
+    uint32_t m = j->models[role];
 
     if (m == MODELS_MAX || gpus == 0)
         return;
-    j->charged_gpus -= gpus;
+    j->charged_gpus += is_more ? gpus : 0 - gpus;
     if (j->tenant_ix == IX_NONE)
         return;
-    settle(s, j, m, -(int64_t)gpus);
-    tenant_refund(&s->tenants, j->tenant_ix, m, gpus);
+    settle(s, j, m, is_more ? (int64_t)gpus : -(int64_t)gpus, s->now);
+    (is_more ? tenant_charge : tenant_refund)(&s->tenants, j->tenant_ix, m, gpus);
     if (j->is_leaving)
-        tenant_expect(&s->tenants, j->tenant_ix, m, gpus);
+        (is_more ? tenant_spare : tenant_expect)(&s->tenants, j->tenant_ix, m, gpus);
 }
 
 void job_name_nodes(struct state *s, const struct job *j)
@@ -230,13 +233,6 @@ static void save_attempt(struct state *s, const struct job *j, enum job_state to
     effects_add(fx, EFFECT_SAVE_ATTEMPT, j->id)->u.attempt = row;
 }
 
-usec_t job_back_off(uint32_t n, int64_t seconds, int64_t cap)
-{
-    int64_t d = n > 20 ? cap : seconds << n;
-
-    return (d > cap ? cap : d) * USEC_PER_SEC;
-}
-
 static bool is_waiting(enum job_state s)
 {
     return s == JOB_PENDING || s == JOB_HELD;
@@ -255,7 +251,10 @@ void job_set_timer(struct state *s, struct job *j)
     if (job_state_is_terminal(j->state)) {
         at = j->ended_at + (j->has_pods ? JOB_KEEP_PODS_S : JOB_KEEP_RECORD_S) * USEC_PER_SEC;
     } else if (j->state == JOB_RUNNING) {
+        elastic_watch(s, j);
         at = j->running_at + j->max_runtime_us;
+        if (elastic_is_growing(j) && j->resized_at + j->start_timeout_us < at)
+            at = j->resized_at + j->start_timeout_us;
     } else if (j->state == JOB_BINDING || j->state == JOB_STARTING) {
         at = j->attempt_at + j->start_timeout_us;
     } else if (j->state == JOB_PENDING) {
@@ -283,7 +282,7 @@ static void enter_pending(struct state *s, struct job *j, enum job_state from)
     }
     j->queued_at = s->now;
     relax_look(s, j, s->now);
-    j->running_at = 0;
+    j->running_at = j->resized_at = 0;
     order_add(s, j);
     claim_move(s, j);
 }
@@ -483,7 +482,7 @@ void job_undo(struct state *s, struct job *j, const struct job_step *why, struct
     }
     if (step.outcome != JOB_PENDING)
         return;
-    j->not_before = s->now + job_back_off(j->refusals++, 1, 300);
+    j->not_before = s->now + back_off(j->refusals++, 1, 300);
     (void)job_move(s, j, &step, fx);
 }
 
@@ -530,6 +529,10 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             fx);
         return;
     case JOB_RUNNING:
+        if (s->now < j->running_at + j->max_runtime_us) {
+            elastic_drop(s, j, NULL, "new pods did not run in gang.startTimeout", fx);
+            return;
+        }
         (void)snprintf(text, sizeof(text), "ran longer than maxRuntime %s",
                        format_duration(d, j->max_runtime_us));
         late.code = "MaxRuntime";
@@ -561,8 +564,10 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
             !job_wants_all_gone(j) && j->has_service;
         job_check_gone(s, j, fx);
     } else {
+        if (elastic_is_growing(j))
+            (void)effects_add(fx, EFFECT_GANG_START, j->id);
         for (uint32_t i = 0; i < j->n_members; i++)
-            if (!j->members[i].is_seen)
+            if (!j->members[i].is_seen && !j->members[i].is_new)
                 job_member_gone(s, j, &j->members[i], "was gone when the daemon came back", fx);
     }
 }

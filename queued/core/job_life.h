@@ -29,8 +29,6 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
  * waits longer), or restart one that is. In other states nothing happens. step->outcome is set
  * here. */
 void job_undo(struct state *s, struct job *j, const struct job_step *step, struct effects *fx);
-/* seconds * 2^n, at most cap seconds. */
-usec_t job_back_off(uint32_t n, int64_t seconds, int64_t cap);
 /* Does this member take something on its node? */
 bool job_member_holds(const struct member *m);
 /* The member takes nothing any more. */
@@ -48,11 +46,12 @@ void job_checkpointed(struct state *s, struct job *j, struct effects *fx);
 bool job_has_saved(const struct job *j);
 /* A pending gang gets its hosts and holds them; takes placed->members. */
 void job_take(struct state *s, struct job *j, struct ev_placed *placed);
+/* Charge one pod of a role more, or give its charge back. */
+void job_resize(struct state *s, struct job *j, uint32_t role, bool is_more);
 /* It starts on the hosts it holds. */
-/* Give the charge of one pod of a role back. */
-void job_refund_pod(struct state *s, struct job *j, uint32_t role);
 void job_place(struct state *s, struct job *j, struct effects *fx);
 /* A member's phase as seen or answered; moves the job when that was the last one missing. */
+void job_check_progress(struct state *s, struct job *j, struct effects *fx);
 void job_member_bound(struct state *s, struct job *j, struct member *m, struct effects *fx);
 void job_member_running(struct state *s, struct job *j, struct member *m, struct effects *fx);
 void job_member_ended(struct state *s, struct job *j, struct member *m, const struct pod_fact *pod,

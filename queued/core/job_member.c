@@ -9,14 +9,14 @@
 
 #include "core/backfill.h"
 #include "core/elastic.h"
-#include "core/failure.h"
+#include "spec/failure.h"
 #include "core/job_life.h"
 #include "core/place.h"
 #include "core/preempt.h"
 #include "core/replace.h"
 #include "util/mem.h"
 
-static void check_progress(struct state *s, struct job *j, struct effects *fx)
+void job_check_progress(struct state *s, struct job *j, struct effects *fx)
 {
     if (j->state == JOB_BINDING && j->n_bound == job_size(j))
         (void)job_move(
@@ -47,7 +47,7 @@ void job_member_bound(struct state *s, struct job *j, struct member *m, struct e
     if (m->phase != MEMBER_PLACED)
         return;
     job_set_phase(j, m, MEMBER_BOUND);
-    check_progress(s, j, fx);
+    job_check_progress(s, j, fx);
 }
 
 void job_member_running(struct state *s, struct job *j, struct member *m, struct effects *fx)
@@ -55,7 +55,12 @@ void job_member_running(struct state *s, struct job *j, struct member *m, struct
     if (m->phase != MEMBER_PLACED && m->phase != MEMBER_BOUND)
         return;
     job_set_phase(j, m, MEMBER_RUNNING);
-    check_progress(s, j, fx);
+    if (m->is_new) {
+        m->is_new = false;
+        job_set_timer(s, j);
+        job_save(s, j, fx);
+    }
+    job_check_progress(s, j, fx);
 }
 
 static void exclude(struct job *j, uint32_t node_ix)
@@ -126,14 +131,17 @@ static bool goes_on(struct state *s, struct job *j, struct member *m, const stru
                     struct effects *fx)
 {
     struct verdict v = failure_judge(j->failure, fault);
+    const struct node *n = cluster_node(&s->cluster, m->node_ix);
+    char text[REASON_TEXT_MAX + 1], name[POD_NAME_TEXT];
 
     if (!v.is_node || (v.action != SPEC_RESTART_FREE && v.action != SPEC_EXCLUDE) ||
         !elastic_may_drop(j, m))
         return false;
     if (v.action == SPEC_EXCLUDE)
         exclude(j, m->node_ix);
-    elastic_drop(s, j, m, fx);
-    check_progress(s, j, fx);
+    (void)snprintf(text, sizeof(text), "lost %s on %.100s", job_pod_name(name, j, m),
+                   n ? n->name : "?");
+    elastic_drop(s, j, m, text, fx);
     return true;
 }
 
@@ -155,7 +163,7 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
         j->exit_code = pod->exit_code;
     job_save(s, j, fx); /* its pod may be cleaned up before a restart */
     if (pod->phase == POD_SUCCEEDED) {
-        check_progress(s, j, fx);
+        job_check_progress(s, j, fx);
     } else if (failure_judge(NULL, &fault).is_node) {
         (void)snprintf(text, sizeof(text), "%s: %s on %.100s", job_pod_name(name, j, m),
                        pod->reason, pod->node);
@@ -234,6 +242,8 @@ void job_refused(struct state *s, struct job *j, struct member *m, const struct 
     const struct node *n = cluster_node(&s->cluster, m->node_ix);
     struct job_step step = {.event = JOB_EV_REFUSED, .text = text};
 
+    if (j->state == JOB_RUNNING && m->is_new)
+        elastic_drop(s, j, m, a->text, fx);
     if (j->state != JOB_BINDING)
         return;
     (void)snprintf(text, sizeof(text), "%s on %s: %.180s", job_pod_name(name, j, m),

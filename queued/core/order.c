@@ -25,19 +25,6 @@ bool order_is_before(const struct job *a, const struct job *b)
     return a->id.v < b->id.v;
 }
 
-bool order_is_plainly_before(enum order_rule rule, const struct job *a, const struct job *b)
-{
-    if (rule == ORDER_FAIR && a->tenant_ix != b->tenant_ix)
-        return a->tenant_ix < b->tenant_ix;
-    if (rule == ORDER_SJF && a->max_runtime_us != b->max_runtime_us)
-        return a->max_runtime_us < b->max_runtime_us;
-    if (rule == ORDER_PRIO && a->priority != b->priority)
-        return a->priority > b->priority;
-    if (a->submitted_at != b->submitted_at)
-        return a->submitted_at < b->submitted_at;
-    return a->id.v < b->id.v;
-}
-
 static struct bucket *bucket_of(struct state *s, const struct job *j)
 {
     struct bucket_key key;

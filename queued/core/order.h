@@ -40,14 +40,4 @@ bool order_is_before(const struct job *a, const struct job *b);
 /* Number all pending jobs, in their tenant and over all, once a turn; how many. */
 uint32_t order_number(const struct state *s);
 
-/* The orders of plain policies, with which simulators compare (client/sim/plain.h). */
-enum order_rule {
-    ORDER_FIFO, /* by submission */
-    ORDER_SJF,  /* by maxRuntime, then submission */
-    ORDER_PRIO, /* by priority, then submission */
-    ORDER_FAIR, /* by tenant, then submission */
-};
-/* The same in one of them. */
-bool order_is_plainly_before(enum order_rule rule, const struct job *a, const struct job *b);
-
 #endif

@@ -116,6 +116,7 @@ static bool may_take(const struct job *j, const struct member *m, const struct n
 {
     const struct demand_role *role = &j->demand->roles[m->role];
     struct resources asks, free_now;
+    uint32_t pods = 1; /* with those that may join there */
 
     if (!n->is_usable || n->ix == m->node_ix || place_excludes(j->excluded, n->ix))
         return false;
@@ -123,7 +124,11 @@ static bool may_take(const struct job *j, const struct member *m, const struct n
         return false;
     state_pod_asks(j, m->role, &asks);
     node_free(n, &free_now);
-    return resources_times(&asks, &free_now, 1) == 1 && role_allows(role, n);
+    if (resources_times(&asks, &free_now, 1) == 0 || !role_allows(role, n))
+        return false;
+    for (uint32_t i = 0; i < j->n_members; i++)
+        pods += j->members[i].phase == MEMBER_ABSENT && j->members[i].node_ix == n->ix;
+    return resources_times(&asks, &free_now, pods) == pods;
 }
 
 uint32_t replace_host(const struct state *s, const struct job *j, const struct member *m)

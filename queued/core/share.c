@@ -48,11 +48,11 @@ void share_refresh(struct tenants *t, usec_t now)
             t->v[s->tenants[i].parent].usage[m] += t->v[i].usage[m];
 }
 
-void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus)
+void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus,
+                       usec_t at)
 {
     struct user_share *u = tenant_user(&s->tenants, job_account(j));
     struct share_past *p = &u->past[model];
-    usec_t at = gpus > 0 ? j->attempt_at : s->now;
 
     p->value = share_usage(p, u->own[model], s->settings->half_life_us, at);
     p->stamp = at > p->stamp ? at : p->stamp;

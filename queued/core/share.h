@@ -19,7 +19,8 @@ uint64_t share_usage(const struct share_past *p, uint64_t gpus, usec_t half_life
 void share_settle(struct tenants *t, uint32_t ix, uint32_t model, usec_t now);
 /* The same of a job's user, whom it is charged so many more from then on. Only where users share.
  */
-void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus);
+void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus,
+                       usec_t at);
 /* The share of the submitter in the tenant of a job that waits or holds GPUs, as last refreshed;
  * NULL where users do not share. */
 struct user_share *share_user(const struct tenants *t, const struct job *j);

@@ -14,8 +14,9 @@
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/depend.h"
+#include "core/elastic.h"
 #include "core/expire.h"
-#include "core/failure.h"
+#include "spec/failure.h"
 #include "core/facts.h"
 #include "core/intake.h"
 #include "core/job_life.h"
@@ -149,9 +150,16 @@ static void pod_refused(struct state *s, struct event *ev, struct effects *fx)
     ev->u.answer = NULL;
 }
 
-static void gang_placed(struct state *s, struct job *j, struct ev_placed *ev, struct effects *fx)
+static void gang_placed(struct state *s, struct event *event, struct effects *fx)
 {
+    struct ev_placed *ev = &event->u.placed;
+    struct job *j = state_job(s, ev->job);
+
     s->n_decisions++;
+    if (event->kind == EV_GANG_RESIZED) {
+        elastic_apply(s, ev, fx);
+        return;
+    }
     job_take(s, j, ev);
     job_place(s, j, fx);
     backfill_started(s, j);
@@ -180,7 +188,8 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         window_apply(s, ev->u.window, fx);
         break;
     case EV_GANG_PLACED:
-        gang_placed(s, state_job(s, ev->u.placed.job), &ev->u.placed, fx);
+    case EV_GANG_RESIZED:
+        gang_placed(s, ev, fx);
         break;
     case EV_GANG_CLAIMED:
     case EV_GANG_PREEMPTED:
@@ -266,6 +275,8 @@ usec_t state_next_wake(const struct state *s, usec_t now)
         wake = s->mature_at;
     if (s->windows->next < wake && s->is_synced && s->is_cluster_up)
         wake = s->windows->next;
+    if (s->grow_at && s->grow_at < wake && s->is_synced && s->is_cluster_up)
+        wake = s->grow_at;
     return wake < now ? now : wake;
 }
 

@@ -232,12 +232,27 @@ static void run_again(struct run *r, const struct gang *gang)
     }
 }
 
+/* A gang that grew, or gave that up, is of other pods. What a run of before has under way shows up
+ * in the watch. */
+static bool is_resized(const struct run *r, const struct gang *gang)
+{
+    bool differs = r->gang.n_pods != gang->n_pods;
+
+    for (uint32_t i = 0; i < gang->n_pods && !differs; i++)
+        differs = r->gang.pods[i].member != gang->pods[i].member;
+    return differs && !r->is_stopping;
+}
+
 void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
 {
     struct run *r = run_find(g, gang->job);
 
     assert(gang->spec && gang->n_pods);
     g->has_orders = true;
+    if (r && r->gang.attempt == gang->attempt && is_resized(r, gang)) {
+        run_destroy(r);
+        r = NULL;
+    }
     if (r && r->gang.attempt == gang->attempt) {
         if (!r->is_stopping)
             run_again(r, gang);

@@ -324,9 +324,9 @@ static int check_elastic(struct check *c)
                         "of a job with minReplicas is not acted on by this version");
     if (s->elastic_step > JOB_PODS_MAX)
         return spec_bad(c, "spec.elastic.step", "must be 1 to 10000");
-    if (s->grow_cooldown_us)
-        return spec_bad(c, "spec.elastic.growCooldown", "is not acted on by this version");
-    if (s->elastic_step && !is_elastic)
+    if (s->grow_cooldown_us < 0 || s->grow_cooldown_us > INT64_C(366) * 24 * 3600 * USEC_PER_SEC)
+        return spec_bad(c, "spec.elastic.growCooldown", "must be at most 366d");
+    if ((s->elastic_step || s->grow_cooldown_us) && !is_elastic)
         return spec_bad(c, "spec.elastic",
                         "is given, and no role has minReplicas below its replicas");
     return 0;

@@ -82,8 +82,18 @@ static uint32_t *list_ended(const struct job *j, enum member_phase phase, size_t
     return v;
 }
 
+/* Positions of the members that have joined. */
+static void make_new(job_record *r, const struct job *j, struct arena *a)
+{
+    r->member_new = arena_alloc(a, j->n_members * sizeof(*r->member_new));
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].is_new)
+            r->member_new[r->n_member_new++] = i;
+}
+
 static void make_ended(job_record *r, const struct job *j, struct arena *a)
 {
+    make_new(r, j, a);
     if (j->n_absent)
         r->member_absent = list_ended(j, MEMBER_ABSENT, &r->n_member_absent, a);
     if (j->n_done == 0)
@@ -154,6 +164,7 @@ static void make_times(job_record *r, const struct job *j)
     PACK(r, not_before, j->not_before);
     PACK(r, attempt_at, j->attempt_at);
     PACK(r, running_at, j->running_at);
+    PACK(r, resized_at, j->resized_at);
     PACK(r, ended_at, j->ended_at);
 }
 
@@ -243,6 +254,7 @@ static void take_times(struct job *j, const job_record *r)
     j->not_before = r->not_before;
     j->attempt_at = r->attempt_at;
     j->running_at = r->running_at;
+    j->resized_at = r->resized_at;
     j->ended_at = r->ended_at;
 }
 
@@ -338,6 +350,17 @@ static int take_members(struct job *j, const job_record *r, uint32_t pods, struc
     if (n_absent != r->n_member_absent)
         return err_set(err, ERR_INVALID, "%zu of %zu absent pods are none of its pods",
                        r->n_member_absent - n_absent, r->n_member_absent);
+    return 0;
+}
+
+static int take_new(struct job *j, const job_record *r, struct err *err)
+{
+    for (size_t i = 0; i < r->n_member_new; i++) {
+        if (r->member_new[i] >= j->n_members)
+            return err_set(err, ERR_INVALID, "pod %" PRIu32 " of %" PRIu32 " has joined",
+                           r->member_new[i], j->n_members);
+        j->members[r->member_new[i]].is_new = true;
+    }
     return 0;
 }
 
@@ -441,6 +464,7 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
     take_times(j, r);
     if (take_state(j, r, err) < 0 || take_roles(j, r, s->settings, &pods, err) < 0 ||
         take_members(j, r, pods, &s->cluster, err) < 0 || take_waits(j, r, err) < 0 ||
+        take_new(j, r, err) < 0 ||
         take_ended(j, r->member_succeeded, r->n_member_succeeded, MEMBER_SUCCEEDED, err) < 0 ||
         take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0 ||
         take_claim(j, r, err) < 0 || take_move(j, r, &s->cluster, err) < 0)

@@ -61,6 +61,7 @@ static const char *const event_names[] = {
     [JOB_EV_PREEMPT] = "preempt",         [JOB_EV_ALL_GONE] = "all-gone",
     [JOB_EV_REPLACED] = "replaced",       [JOB_EV_REQUEUE] = "requeue",
     [JOB_EV_UPDATE] = "update",           [JOB_EV_CHECKPOINTED] = "checkpointed",
+    [JOB_EV_RESIZED] = "resized",
 };
 
 const char *job_event_name(enum job_event e)

@@ -200,6 +200,8 @@ static bool has_member_on(const struct job *j, const uint32_t *nodes, size_t n)
 /* No gang that was decided after a window was made goes on into it, but for its tenant's. */
 static int check_windows(const struct state *s, const struct job *j, struct err *err)
 {
+    usec_t decided = j->resized_at > j->attempt_at ? j->resized_at : j->attempt_at;
+
     for (size_t i = 0; i < s->windows->v.n; i++) {
         const struct window *w = s->windows->v.v[i];
         usec_t late = j->attempt_at + j->start_timeout_us, end = late + j->max_runtime_us;
@@ -208,7 +210,7 @@ static int check_windows(const struct state *s, const struct job *j, struct err 
             end = j->deadline_at > late ? j->deadline_at : late;
         end += j->grace_us;
         if (j->claim || j->attempt_at <= w->made_at || j->attempt_at >= w->to || end <= w->from ||
-            (j->attempt_at >= w->from && is_below(j->tenant, w->tenant)) || j->n_replaced)
+            (decided >= w->from && is_below(j->tenant, w->tenant)) || j->n_replaced)
             continue;
         if (has_member_on(j, w->nodes.v, w->nodes.n))
             return broken(err, "a gang on nodes that are reserved", j->name);

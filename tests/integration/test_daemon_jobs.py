@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import unittest
+import urllib.request
 
 from queued_site import B, QUEUECTL, DaemonTest, free_port
 
@@ -85,6 +86,29 @@ class JobTest(DaemonTest):
             if time.monotonic() > end:
                 self.fail("%s is %s, not %s\n%s" % (name, self.state(site, name), wanted, site.log()))
             time.sleep(0.1)
+
+    def ask(self, method, path, body=None):
+        request = urllib.request.Request(
+            "http://127.0.0.1:%d%s" % (self.port, path),
+            method=method,
+            data=body and json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", "Authorization": "Bearer t"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    def faults(self, rules):
+        self.ask("POST", "/_standin/faults", rules)
+
+    def running(self, name):
+        """How many pods of the job run on a node."""
+        pods = self.ask("GET", "/api/v1/namespaces/vision/pods")["items"]
+        return sum(
+            p["metadata"]["name"].startswith(name + "-")
+            and p["status"].get("phase") == "Running"
+            and "nodeName" in p["spec"]
+            for p in pods
+        )
 
     def wait_why(self, site, name, text, limit_s=30):
         end = time.monotonic() + limit_s
@@ -166,6 +190,30 @@ class Troubles(JobTest):
         site.start()
         for name in names:
             self.wait_state(site, name, "Succeeded")
+
+    def test_an_elastic_job_grows_when_another_ends_also_over_a_kill(self):
+        site = self.start()
+        self.cluster(site)
+        other = self.submit(site, job("other", pods=3, run="3s"))
+        self.wait_state(site, other, "Running")
+        grows = self.submit(site, job("grows", run="1h").replace("replicas: 2", "replicas: 4, minReplicas: 1")
+                            + "  elastic: {step: 3, growCooldown: 1s}\n")
+        self.wait_state(site, grows, "Running")
+        self.assertEqual(self.running(grows), 1)
+        self.faults([{"action": "delay", "verb": "bind", "ms": 2000, "count": 3}])
+        self.wait_state(site, other, "Succeeded")
+        self.wait_why(site, grows, "Grown")
+        self.assertLess(self.running(grows), 4)
+        site.stop()  # SIGKILL, with its bindings under way
+        site.start()
+        end = time.monotonic() + 30
+        while self.running(grows) < 4:
+            self.assertLess(time.monotonic(), end, site.log())
+            time.sleep(0.1)
+        self.assertEqual(self.state(site, grows), "Running")
+        self.assertIn("4/1..4", site.ctl("list", "-A")[1])
+        self.assertEqual(site.ctl("cancel", grows)[0], 0)
+        self.wait_state(site, grows, "Cancelled")
 
     def test_a_failed_commit_ends_the_daemon_and_promises_nothing(self):
         site = self.start()

@@ -164,6 +164,42 @@ static void a_start_carries_on_after_a_restart(void **state)
 }
 
 /* What an adapter that died has made of pod i; the core knows its uid. */
+/* A gang that runs with two pods is started with all, and given up to three again meanwhile. */
+static void a_running_gang_grows_and_gives_up_what_is_under_way(void **state)
+{
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    for (uint64_t i = 0; i < 6; i++) {
+        struct team *t = team_create(450 + i, NULL);
+
+        world_forget(w);
+        t->gang.n_pods = 2;
+        start(w, t);
+        world_until(w, w->is_bound[0] && w->is_bound[1]);
+        assert_int_equal(stat_of(w, "objects.pods"), 2);
+        t->pods[0].is_bound = t->pods[1].is_bound = true;
+        faults(w, "[{\"action\":\"delay\",\"verb\":\"create\",\"ms\":40},"
+                  "{\"action\":\"delay\",\"verb\":\"bind\",\"ms\":40}]");
+        t->gang.n_pods = PODS;
+        start(w, t);
+        world_run(w, (usec_t)i * 20 * USEC_PER_MSEC);
+        t->gang.n_pods = 3;
+        start(w, t);
+        world_until(w, w->is_bound[2]);
+        t->gang.n_pods = PODS;
+        start(w, t);
+        world_until(w, all(w->is_bound));
+        faults(w, NULL);
+        assert_int_equal(stat_of(w, "objects.pods"), PODS);
+        stop_and_wait(w, t);
+        world_until(w, stat_of(w, "objects.pods") == 0);
+        team_destroy(t);
+    }
+    assert_int_equal(stat_of(w, "violations"), 0);
+    world_destroy(w);
+}
+
 static void make_pod(const struct world *w, struct team *t, uint32_t i)
 {
     struct str body = {0};
@@ -393,6 +429,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_fault_of_a_stop_ends_with_nothing_left),
         cmocka_unit_test(a_stop_overtakes_a_start_at_any_moment),
         cmocka_unit_test(a_start_carries_on_after_a_restart),
+        cmocka_unit_test(a_running_gang_grows_and_gives_up_what_is_under_way),
         cmocka_unit_test(whichever_pods_were_made_before_a_restart_all_are_bound),
         cmocka_unit_test(a_member_that_has_ended_is_not_made_again),
         cmocka_unit_test(refusals_are_of_the_kind_that_the_answer_means),

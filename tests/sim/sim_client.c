@@ -292,7 +292,7 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
 {
     uint32_t what = rng_below(c->rng, 100);
 
-    if (what < 14 || (c->is_busy && what >= 90))
+    if (what < (c->is_calm ? 3 : 14) || (c->is_busy && what >= 90))
         submit(c, inbox, now);
     else if (what < 18)
         client_cancel(c, inbox, now, some_job(c, now));

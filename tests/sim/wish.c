@@ -153,7 +153,7 @@ static void some_role(struct spec *s, struct spec_role *r, uint32_t ix, struct r
         r->memory_bytes = rng_between(g, 1, 400) << 30;
     }
     some_placement(s, r, g);
-    if (r->replicas > 1 && rng_one_in(g, 3))
+    if (r->replicas > 1 && rng_one_in(g, 2))
         r->min_replicas = 1 + rng_below(g, r->replicas);
 }
 
@@ -226,6 +226,7 @@ static void some_growth(struct spec *s, struct rng *g)
         return;
     s->is_movable = false;
     s->elastic_step = rng_below(g, 3);
+    s->grow_cooldown_us = rng_between(g, 0, 60) * USEC_PER_SEC;
 }
 
 /* On the newest job of a name. Held jobs of a kind wait more often, so that they end waiting. */

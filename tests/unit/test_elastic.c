@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/elastic.h"
+#include "core/window.h"
 #include "spec/spec_check.h"
 #include "view/explain.h"
 #include "util/mem.h"
@@ -133,10 +134,114 @@ static void sizes_that_cannot_be_are_refused(void **state)
     assert_non_null(strstr(err.text, "spec.elastic"));
     s->roles[0].min_replicas = 1;
     assert_int_equal(spec_check(s, &c->settings, &err), 0);
-    s->grow_cooldown_us = USEC_PER_SEC; /* it does not grow yet */
+    s->grow_cooldown_us = INT64_C(367) * 24 * 3600 * USEC_PER_SEC;
     assert_int_equal(spec_check(s, &c->settings, &err), -1);
-    assert_non_null(strstr(err.text, "spec.elastic.growCooldown: is not acted on"));
+    assert_non_null(strstr(err.text, "spec.elastic.growCooldown"));
     spec_destroy(s);
+}
+
+/* Of one node, beside a gang of three; the others leave, and one node more is free each time. */
+static struct job *running_beside(struct core *c, struct job **other)
+{
+    struct job *j;
+
+    *other = submit(c, elastic_spec("other", 3, 3, 0));
+    (void)core_cycle(c);
+    j = submit(c, elastic_spec("j", 1, 4, 0));
+    (void)core_cycle(c);
+    assert_int_equal(job_size(j), 1);
+    core_see(c, j, 0, POD_RUNNING, 0);
+    assert_int_equal(j->state, JOB_RUNNING);
+    return j;
+}
+
+static void end(struct core *c, struct job *j)
+{
+    core_see_all(c, j->id, POD_RUNNING);
+    core_see_all(c, j->id, POD_SUCCEEDED);
+    core_service_gone(c, j->id);
+}
+
+static void it_grows_by_a_step_after_its_cooldown_while_it_runs(void **state)
+{
+    struct core *c = *state;
+    struct job *other, *j = running_beside(c, &other);
+
+    end(c, other);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, 600 * USEC_PER_SEC);
+    core_forget(c);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_RUNNING);
+    assert_int_equal(job_size(j), 2);
+    assert_int_equal(j->charged_gpus, 16);
+    assert_int_equal(j->members[1].rank, 1);
+    assert_string_equal(j->reason.code, "Grown");
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
+    assert_int_equal(core_count(c, EFFECT_SAVE_JOB), 1);
+    two_check(c);
+    core_pass(c, 300 * USEC_PER_SEC);
+    core_see(c, j, 1, POD_RUNNING, 0);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, 300 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(job_size(j), 3);
+    two_check(c);
+}
+
+static void it_does_not_grow_into_what_others_wait_for(void **state)
+{
+    struct core *c = *state;
+    struct job *other, *j = running_beside(c, &other);
+
+    (void)submit(c, elastic_spec("wide", 4, 4, 0));
+    end(c, other);
+    core_pass(c, 600 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(job_size(j), 1);
+}
+
+/* The three free nodes are reserved for somebody else; then the window is over. */
+static void it_does_not_grow_into_a_window(void **state)
+{
+    struct core *c = *state;
+    struct job *other, *j = running_beside(c, &other);
+    struct window w = {
+        .from = c->now, .to = c->now + 900 * USEC_PER_SEC, .name = "power", .made_at = c->now};
+
+    window_make(c->state, &w, "n0\nn1\nn2\nn3\n");
+    end(c, other);
+    core_pass(c, 600 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(job_size(j), 1);
+    core_pass(c, 900 * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(job_size(j), 2);
+}
+
+static void new_pods_that_are_refused_or_late_are_dropped_and_it_runs_on(void **state)
+{
+    struct core *c = *state;
+    struct job *other, *j = running_beside(c, &other);
+
+    end(c, other);
+    core_pass(c, 600 * USEC_PER_SEC);
+    (void)core_cycle(c);
+    assert_int_equal(job_size(j), 2);
+    core_refuse(c, j, 1, REFUSAL_TRY_LATER);
+    assert_int_equal(j->state, JOB_RUNNING);
+    assert_int_equal(job_size(j), 1);
+    assert_int_equal(j->charged_gpus, 8);
+    assert_string_equal(j->reason.code, "Shrunk");
+    two_check(c);
+    core_pass(c, 600 * USEC_PER_SEC);
+    (void)core_cycle(c);
+    assert_int_equal(job_size(j), 2);
+    core_pass(c, j->start_timeout_us);
+    assert_int_equal(j->state, JOB_RUNNING);
+    assert_int_equal(job_size(j), 1);
+    assert_non_null(strstr(job_reason_text(j), "startTimeout"));
+    two_check(c);
 }
 
 static void it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum(void **state)
@@ -268,6 +373,10 @@ int main(void)
         WITH(the_minimum_of_each_role_goes_before_surplus),
         WITH(surplus_of_non_preemptible_work_stays_inside_the_quota),
         WITH(sizes_that_cannot_be_are_refused),
+        WITH(it_grows_by_a_step_after_its_cooldown_while_it_runs),
+        WITH(it_does_not_grow_into_what_others_wait_for),
+        WITH(it_does_not_grow_into_a_window),
+        WITH(new_pods_that_are_refused_or_late_are_dropped_and_it_runs_on),
         WITH(it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum),
         WITH(numbers_that_are_alike_in_a_row_are_other_demands),
         WITH(surplus_does_not_go_where_the_job_was_refused),

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/failure.h"
+#include "spec/failure.h"
 #include "core/place.h"
 #include "util/mem.h"
 

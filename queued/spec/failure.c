@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* failure.c - rules over one fault; the classes NodeLost and Rejected gather the kubelet's words.
  */
-#include "core/failure.h"
+#include "spec/failure.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/job_life.h"
 #include "util/mem.h"
 
 struct failure {
@@ -88,12 +87,19 @@ bool failure_excludes(const struct failure *f)
     return !f || f->is.excludes_nodes != SPEC_NO;
 }
 
+usec_t back_off(uint32_t n, int64_t seconds, int64_t cap)
+{
+    int64_t d = n > 20 ? cap : seconds << n;
+
+    return (d > cap ? cap : d) * USEC_PER_SEC;
+}
+
 usec_t failure_back_off(const struct failure *f, uint32_t n)
 {
     int64_t first = f && f->is.backoff_us ? f->is.backoff_us / USEC_PER_SEC : BACKOFF_S;
     int64_t max = f && f->is.backoff_max_us ? f->is.backoff_max_us / USEC_PER_SEC : BACKOFF_MAX_S;
 
-    return job_back_off(n, first, max);
+    return back_off(n, first, max);
 }
 
 usec_t failure_reset_after(const struct failure *f)

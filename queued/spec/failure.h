@@ -7,7 +7,6 @@
 #ifndef QUEUED_CORE_FAILURE_H
 #define QUEUED_CORE_FAILURE_H
 
-#include "core/job.h"
 #include "spec/spec.h"
 
 /* A member ended badly, or is gone. */
@@ -30,6 +29,8 @@ void failure_destroy(struct failure *f);
 struct verdict failure_judge(const struct failure *f, const struct fault *fault);
 /* May nodes that look broken be excluded? */
 bool failure_excludes(const struct failure *f);
+/* seconds * 2^n, at most cap seconds. */
+usec_t back_off(uint32_t n, int64_t seconds, int64_t cap);
 /* The wait before restart n, 0.. */
 usec_t failure_back_off(const struct failure *f, uint32_t n);
 /* A run this long gives the restarts back. */
