@@ -7,16 +7,11 @@
 #ifndef QUEUED_CORE_ELASTIC_H
 #define QUEUED_CORE_ELASTIC_H
 
+#include "cluster/sizes.h"
 #include "core/effect.h"
 #include "core/place.h"
 #include "core/state.h"
 
-/* Pods of each role that the gang needs. */
-void elastic_least(const struct demand *d, uint32_t ret_counts[JOB_ROLES_MAX]);
-/* Steps from what a role needs to the most that it may have; the last one may be shorter. */
-uint32_t elastic_steps(const struct demand *d, uint32_t role);
-/* Pods of the role so many steps above what it needs. */
-uint32_t elastic_count(const struct demand *d, uint32_t role, uint32_t steps);
 /* Members of a placement of so many pods a role, at the positions that they have in the job. */
 void elastic_lay_out(const struct demand *d, const uint32_t *counts, struct place_result *r);
 
