@@ -310,8 +310,8 @@ static bool takes_anew(const struct state *s, const struct bucket *b)
  * quota it need not. */
 static bool stands_back(const struct state *s, const struct bucket *b)
 {
-    return b->seen_released_gen == released_sum(s, b->key.tenant_ix) ||
-           b->seen_backfill_gen != backfill_gen(s) || /* the next pass looks at it */
+    return (b->seen_released_gen == released_sum(s, b->key.tenant_ix) &&
+            b->seen_backfill_gen == backfill_gen(s)) ||
            b->reserved == backfill_ahead_of(s, b->head, backfill_end(b->head, s->now));
 }
 
@@ -401,8 +401,9 @@ static struct job *winner_of(const struct state *s, struct round *r)
 /* The same as order_is_awake(), at a glance where that suffices. */
 static bool entry_is_awake(const struct state *s, const struct order_entry *e)
 {
-    if (e->is_alike && (order_has_no_room(s, e->demand) ||
-                        (e->reserved && order_is_behind(s, e->demand, e->reserved))))
+    if (e->is_alike &&
+        (order_has_no_room(s, e->demand) ||
+         (e->reserved && order_is_behind(s, e->demand, e->reserved) && stands_back(s, e->bucket))))
         return false;
     return order_is_awake(s, e->bucket);
 }
