@@ -325,8 +325,9 @@ bool order_is_awake(const struct state *s, const struct bucket *b)
         return true;
     if (!b->is_limited && !b->is_held_back)
         return !order_has_no_room(s, b->key.demand);
-    if (!b->is_limited && !b->is_shut && stands_back(s, b) &&
-        (order_has_no_room(s, b->key.demand) || order_is_behind(s, b->key.demand, b->reserved)))
+    if (!b->is_limited && !b->is_shut &&
+        (order_has_no_room(s, b->key.demand) ||
+         (order_is_behind(s, b->key.demand, b->reserved) && stands_back(s, b))))
         return false;
     return (b->is_held_back && b->seen_backfill_gen < s->pass_gen) ||
            ((b->is_limited || b->is_held_back) &&
