@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +18,12 @@ import time
 import unittest
 
 from cli_site import B, HERE, JOB, CliSite, wait_for
+
+
+def processor_time():
+    """Of the programs that were run and have ended, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Cli(CliSite):
@@ -434,10 +441,10 @@ class Cli(CliSite):
             if b"__ubsan_handle" in f.read():
                 self.skipTest("sanitizers take their time")
         times = []
-        for _ in range(5):
-            began = time.monotonic()
+        for _ in range(5):  # processor time: what else runs on the machine is not measured
+            began = processor_time()
             self.run_cli("version", "--client")
-            times.append(time.monotonic() - began)
+            times.append(processor_time() - began)
         self.assertLess(min(times), 0.02)
 
     def test_every_command_has_help_with_examples_first(self):
