@@ -210,7 +210,7 @@ void elastic_drop(struct state *s, struct job *j, const struct member *m, const 
     char text[REASON_TEXT_MAX + 1];
 
     for (uint32_t i = 0; i < j->n_members; i++)
-        if (&j->members[i] == m || (all_new && j->members[i].is_new))
+        if ((m && &j->members[i] == m) || (all_new && j->members[i].is_new))
             leave(s, j, &j->members[i], fx);
     (void)snprintf(text, sizeof(text), "from %u to %u pods: %.180s", before, job_size(j), why);
     resized(s, j, "Shrunk", text, fx);

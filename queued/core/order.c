@@ -435,8 +435,8 @@ static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
 {
     struct order_queue *q = &s->queues.v[tenant_ix];
     uint64_t takes = s->mature_gen + s->checkpoint_gen + released_sum(s, tenant_ix);
-    uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen + takes +
-                   (q->n_greedy ? s->cluster.taken_any : 0);
+    uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen + backfill_gen(s) +
+                   takes + (q->n_greedy ? s->cluster.taken_any : 0);
     struct round round = {.gen = ++s->tenants.seen_gen};
     struct job *best = NULL;
     size_t i;
