@@ -212,8 +212,8 @@ void facts_pod_gone(struct state *s, const struct ev_pod_gone *gone, struct effe
             continue;
         if (!gone->uid[0] || !m->uid[0] || strcmp(gone->uid, m->uid) == 0)
             job_member_gone(s, j, m, "was deleted", fx);
-        if (m->phase == MEMBER_ABSENT)
-            m->uid[0] = '\0';
+        if (j->members && j->members[i].phase == MEMBER_ABSENT) /* the last one ends them all */
+            j->members[i].uid[0] = '\0';
         return;
     }
 }
