@@ -145,6 +145,8 @@ void order_remove(struct state *s, struct job *j)
     j->bucket = NULL;
     if (is_head)
         enqueue(s, b);
+    else
+        order_wake(s, b); /* a shorter one was placed: its head is looked at again */
     if (--b->n == 0) {
         HASH_DELETE(hh, s->buckets, b);
         free(b->verdict);

@@ -20,7 +20,7 @@
 #include "../fake/fake_core.h"
 #include "../sim/rng.h"
 
-enum { SEEDS = 600, STEPS = 60, TENANTS = 4, USERS = 3 };
+enum { SEEDS = 1000, STEPS = 60, TENANTS = 4, USERS = 3 };
 
 static void make(struct core *c, struct rng *g)
 {
