@@ -33,7 +33,7 @@ def case_a_quota_refuses_the_gang_whole(site):
     site.start()
     quota(site, "foundation", 16)
     name = site.run("over", pods=4)
-    text = site.wait_reason(name, "exceeded quota")
+    text = site.wait_reason(name, "ResourceQuota of namespace foundation")
     for number in ("requested: %s=8" % QUOTA, "used: %s=16" % QUOTA, "limited: %s=16" % QUOTA):
         want(number in text, "the reason lacks '%s': %s", number, text)
     site.wait_pods(name, 0)

@@ -28,7 +28,7 @@ def case_a_real_quota(site):
         "admission to see the quota",
     )
     name = site.run("over", pods=3)
-    text = site.wait_reason(name, "exceeded quota")
+    text = site.wait_reason(name, "ResourceQuota of namespace foundation")
     want("limited: %s=16" % QUOTA in text, "the reason is %s", text)
     procs.wait_for(lambda: used(site, "foundation") == "0", 40, "the quota to be given back")
     site.patch(path + "/gpus", {"spec": {"hard": {QUOTA: "64"}}})
