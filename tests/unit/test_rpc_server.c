@@ -15,10 +15,12 @@
 #include <zmq.h>
 
 #include "../fake/fake_rpc.h"
+#include "core/window.h"
 #include "rpc/rpc_token.h"
 #include "rpc/rpc_watch.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/str.h"
 
 typedef Queued__V1__SubmitReply submit_reply;
 typedef Queued__V1__WatchReply watch_reply;
@@ -203,6 +205,27 @@ static void hostile_bytes_are_refused_and_the_server_goes_on(void **state)
     fake_rpc_send(dealer, RPC_HELLO, 1, &hello.base);
     fake_rpc_turn(f);
     assert_int_equal(code_of(f, dealer), ERR_OK); /* and no answer to the two frames */
+    (void)zmq_close(dealer);
+}
+
+static void an_answer_that_is_too_large_is_an_error(void **state)
+{
+    struct fake_rpc *f = *state;
+    void *dealer = fake_rpc_connect(f, f->ipc);
+    Queued__V1__ReservationsRequest m = QUEUED__V1__RESERVATIONS_REQUEST__INIT;
+    struct window w = {.from = f->clock.now, .to = INT64_MAX};
+    struct str nodes = {0};
+
+    for (unsigned i = 0; i < 1000; i++)
+        str_addf(&nodes, "a-node-with-a-name-of-more-than-forty-letters-%04u\n", i);
+    for (unsigned i = 0; i < 200; i++) {
+        (void)snprintf(w.name, sizeof(w.name), "w%u", i);
+        window_make(f->state, &w, nodes.s);
+    }
+    fake_rpc_send(dealer, RPC_RESERVATIONS, 1, &m.base);
+    fake_rpc_turn(f);
+    assert_int_equal(code_of(f, dealer), ERR_EXHAUSTED);
+    str_fini(&nodes);
     (void)zmq_close(dealer);
 }
 
@@ -550,6 +573,7 @@ int main(void)
         TEST(a_retry_and_a_known_key_get_the_same_job),
         TEST(what_is_wrong_is_said_with_the_path),
         TEST(hostile_bytes_are_refused_and_the_server_goes_on),
+        TEST(an_answer_that_is_too_large_is_an_error),
         TEST(too_many_unanswered_changes_of_a_peer_are_refused),
         TEST(lists_come_in_pages_and_a_token_fits_one_filter),
         TEST(an_old_token_with_another_filter_is_refused),
