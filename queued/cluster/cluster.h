@@ -33,8 +33,6 @@ struct driver {
 
 enum { FREED_LOG = 256, CHANGED_LOG = 2048, FREE_NONE = 255 };
 
-typedef VEC(uint32_t) node_ix_list;
-
 struct cluster {
     const struct settings *settings;
     struct resource_names names;
@@ -102,10 +100,6 @@ void cluster_fork_close(struct cluster *fork, uint32_t node_ix);
 /* As if forked anew, memory reused. Copies only what both changed since the last copy of the same
  * cluster, where that is little. */
 void cluster_fork_copy(struct cluster *fork, const struct cluster *c);
-/* Bring the nodes that changed in the original since the last copy or follow in step with it. What
- * the fork itself held or released on them is lost, on all others it stays. Returns these nodes,
- * each once, valid until the next call; NULL, with nothing changed: too much did, copy it. */
-const node_ix_list *cluster_fork_follow(struct cluster *fork, const struct cluster *c);
 /* cluster_clone.c: make an empty cluster that was inited equal to c, with the same node_ix; nothing
  * but settings is shared. */
 void cluster_clone(struct cluster *to, const struct cluster *c);

@@ -22,7 +22,7 @@ struct fork {
     const struct cluster *origin; /* of the last copy */
     uint64_t seen, own;  /* its `changed`, and the fork's own, that are undone or followed */
     VEC(uint64_t) marks; /* by node_ix: in `again` */
-    node_ix_list again;
+    VEC(uint32_t) again;
 };
 
 /* Sum of the tables that there are, or with `to` also copied there. */
@@ -173,22 +173,6 @@ static void follow(struct fork *f, const struct cluster *c)
     fork->drains = c->drains;
     fork->constraints = c->constraints;
     f->seen = c->changed;
-}
-
-const node_ix_list *cluster_fork_follow(struct cluster *fork, const struct cluster *c)
-{
-    struct fork *f = (struct fork *)fork;
-    bool suffices;
-
-    f->again.n = 0;
-    if (!is_near(f, c))
-        return NULL;
-    suffices = list_changed(f, c, f->seen);
-    unmark(f);
-    if (!suffices)
-        return NULL;
-    follow(f, c);
-    return &f->again;
 }
 
 /* Undo what the fork did, and follow. */

@@ -428,7 +428,7 @@ void backfill_begin(struct state *s, usec_t now)
 static bool holds_back(const struct state *s, uint32_t slot, const struct job *j, usec_t end)
 {
     const struct reservation *r = &s->backfill->of[slot];
-    const struct job *has = state_job(s, r->job);
+    const struct job *has = r->job.v ? state_job(s, r->job) : NULL;
 
     return has && has != j && end > r->at && has->tenant_ix != IX_NONE &&
            comes_behind(s, slot, j, has);
