@@ -149,9 +149,8 @@ static uint64_t serve(struct rpc_server *r, uint32_t peer, zmq_msg_t *payload)
     else
         rc = handle(r, &c, payload, &err);
     if (!rc && !c.is_later && r->out.len > RPC_REPLY_MAX)
-        rc = err_set(&err, ERR_EXHAUSTED,
-                     "the answer has %zu bytes, more than %d: ask for less", r->out.len,
-                     RPC_REPLY_MAX);
+        rc = err_set(&err, ERR_EXHAUSTED, "the answer has %zu bytes, more than %d: ask for less",
+                     r->out.len, RPC_REPLY_MAX);
     if (rc)
         send_error(r, &c, method, &err);
     else if (!c.is_later)
