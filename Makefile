@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The only makefile: everything is built below $(B), objects in $(B)/obj mirror the sources.
-# Layers become archives, linked lowest last: util, core (with spec, cluster, view and port), store | kube | rpc | http, shell.
+# Layers become archives, linked lowest last: util, core (with spec, cluster, life, view and port), store | kube | rpc | http, shell.
 # `make help` lists the targets. V=1 shows commands, CI=1 makes warnings errors.
 
 B ?= build
@@ -43,7 +43,7 @@ MORE = $(MAKE) --no-print-directory
 O := $(B)/obj
 objs = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)))
 UTIL_OBJS := $(call objs,queued/util/*.c)
-CORE_OBJS := $(call objs,queued/spec/*.c queued/cluster/*.c queued/core/*.c queued/view/*.c queued/port/*.c)
+CORE_OBJS := $(call objs,queued/spec/*.c queued/cluster/*.c queued/core/*.c queued/life/*.c queued/view/*.c queued/port/*.c)
 PROTO_OBJS := $(patsubst proto/%.proto,$(O)/proto/%.pb-c.o,$(wildcard proto/*.proto))
 SHELL_OBJS := $(filter-out $(O)/queued/main.o,$(call objs,queued/*.c))
 CLIENT_OBJS := $(call objs,client/lib/*.c)

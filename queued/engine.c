@@ -5,6 +5,7 @@
 #include "core/cycle.h"
 #include "spec/limits.h"
 #include "view/defrag.h"
+#include "life/state_apply.h"
 
 enum { DEFRAG_EVERY_US = 60 * USEC_PER_SEC };
 

@@ -8,10 +8,11 @@ function rank(dir)
     if (dir == "spec") return 1
     if (dir == "cluster") return 2
     if (dir == "core") return 3
-    if (dir == "view") return 4
-    if (dir == "port") return 5
-    if (dir ~ /^(store|kube|rpc|http)$/) return 6
-    return 7 # queued/*.c: engine, loop, daemon, main
+    if (dir == "life") return 4
+    if (dir == "view") return 5
+    if (dir == "port") return 6
+    if (dir ~ /^(store|kube|rpc|http)$/) return 7
+    return 8 # queued/*.c: engine, loop, daemon, main
 }
 
 # Folder of a file below queued/, "" for queued/ itself.
@@ -30,7 +31,7 @@ function check_ours(    from, to)
 {
     to = name ~ /\// ? substr(name, 1, index(name, "/") - 1) : ""
     if ($1 ~ /^client\/sim\//) {
-        if (to !~ /^(util|spec|cluster|core|view|)$/) fault("the simulator sees only util and the pure layers")
+        if (to !~ /^(util|spec|cluster|core|life|view|)$/) fault("the simulator sees only util and the pure layers")
         return
     }
     if ($1 ~ /^client\//) {
@@ -41,8 +42,8 @@ function check_ours(    from, to)
     from = layer_of($1)
     if (name ~ /^\.\./) fault("paths begin at queued/")
     else if (rank(to) > rank(from)) fault("layer " (to == "" ? "shell" : to) " is above " from)
-    else if (rank(from) == 6 && rank(to) == 6 && to != from) fault(from " and " to " never see each other")
-    else if (from ~ /^(spec|cluster|core|view)$/ && name == "util/log.h") fault("the core does not log")
+    else if (rank(from) == 7 && rank(to) == 7 && to != from) fault(from " and " to " never see each other")
+    else if (from ~ /^(spec|cluster|core|life|view)$/ && name == "util/log.h") fault("the core does not log")
 }
 
 function check_library(    i)
@@ -80,7 +81,7 @@ BEGIN {
 $1 ~ /^tests\// { next }
 $1 !~ /^(queued|client)\// { next }
 {
-    is_core = $1 ~ /^queued\/(spec|cluster|core|view)\//
+    is_core = $1 ~ /^queued\/(spec|cluster|core|life|view)\//
     line = $0
     if (!match(line, /[<"][^>"]+[>"]/)) next
     quote = substr(line, RSTART, 1)

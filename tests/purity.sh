@@ -38,7 +38,7 @@ if ! find "$dir/queued/core" -name '*.o' 2> /dev/null | grep -q .; then
     exit 2
 fi
 
-find "$dir/queued/core" "$dir/queued/spec" "$dir/queued/cluster" "$dir/queued/view" "$dir/queued/util" -name '*.o' 2> /dev/null | LC_ALL=C sort > "$work/objects"
+find "$dir/queued/core" "$dir/queued/spec" "$dir/queued/cluster" "$dir/queued/life" "$dir/queued/view" "$dir/queued/util" -name '*.o' 2> /dev/null | LC_ALL=C sort > "$work/objects"
 xargs nm -uA < "$work/objects" > "$work/needed"
 xargs nm --defined-only -gA < "$work/objects" > "$work/defined"
 
@@ -59,7 +59,7 @@ awk -v dir="$dir/" -v allowed="$ALLOWED" -v mem="$ALLOWED_MEM" -v parse="$ALLOWE
     }
     BEGIN { allow(allowed, ""); allow(mem, "queued/util/mem.o"); allow(parse, "queued/util/parse.o") }
     { o = substr($1, length(dir) + 1); sub(/:.*/, "", o) }
-    NR == FNR { home[$NF] = o; if (o ~ /^queued\/(core|spec|cluster|view)\//) judge(o); next }
+    NR == FNR { home[$NF] = o; if (o ~ /^queued\/(core|spec|cluster|life|view)\//) judge(o); next }
     { needs[o] = needs[o] " " $NF }
     END {
         for (i = 1; i <= n_objects; i++) {

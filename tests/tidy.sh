@@ -72,7 +72,7 @@ xargs grep -nHE '^ +(\} )?(if|for|while|do|switch|HASH_ITER|[A-Z_]+_FOREACH[A-Z_
 
 # ---- words in code: floating point
 xargs awk -f tests/code.awk < "$work/c" > "$work/code"
-sed -nE 's/^(queued\/(core|spec|cluster|view)\/[^:]+:[0-9]+):(.*[^A-Za-z0-9_])?(float|double)([^A-Za-z0-9_].*)?$/\1: \4 in the core: amounts are whole numbers/p' \
+sed -nE 's/^(queued\/(core|spec|cluster|life|view)\/[^:]+:[0-9]+):(.*[^A-Za-z0-9_])?(float|double)([^A-Za-z0-9_].*)?$/\1: \4 in the core: amounts are whole numbers/p' \
     "$work/code" >> "$faults"
 
 # ---- includes: layers and the libraries that each layer may see

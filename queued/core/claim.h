@@ -15,20 +15,13 @@
 
 /* The next step of some claim: a victim to tell, a claim that is ready or over. false: none. */
 bool claim_next(struct state *s, usec_t now, struct event *ev);
-/* EV_GANG_CLAIMED, EV_GANG_PREEMPTED, EV_CLAIM_OVER. */
-void claim_apply(struct state *s, struct event *ev, struct effects *fx);
-/* Give back what is held for a pending job; it waits in its bucket again. */
-void claim_drop(struct state *s, struct job *j);
-/* A job that was loaded with a claim, and all of them once their victims are loaded too. */
-void claim_load(struct state *s, struct job *j);
-void claims_synced(struct state *s);
-/* A victim that is moved has a place elsewhere from the claim on: hold it after a load, give it
- * back, or claim it, for a job that waits now. Nothing, if it has none. */
-void claim_hold_move(struct state *s, const struct job *j);
-void claim_drop_move(struct state *s, struct job *j);
-void claim_move(struct state *s, struct job *j);
+
+enum { CLAIM_DAY_S = 24 * 3600 }; /* the budget of moves is a day's */
+
 /* GPU-microseconds that moves may still lose on the day of now. */
 uint64_t claim_moves_left(const struct state *s, usec_t now);
+/* The victim, while it is the gang that was meant; NULL: that one is gone. */
+struct job *claim_victim(const struct state *s, const struct victim *v);
 /* GPUs that its victims still hold, and how many they are. */
 uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_gangs);
 

@@ -2,13 +2,11 @@
 /* elastic.c - the sizes that an elastic gang may have, and its moves from one to another. */
 #include "core/elastic.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/hardware.h"
 #include "core/cycle.h"
-#include "core/job_life.h"
 #include "core/replace.h"
 #include "util/mem.h"
 
@@ -137,84 +135,9 @@ bool elastic_next(struct state *s, usec_t now, struct event *ev)
     return grows;
 }
 
-static void resized(struct state *s, struct job *j, const char *code, const char *text,
-                    struct effects *fx)
-{
-    j->resized_at = s->now;
-    s->is_quiet = false;
-    (void)job_move(s, j, &(struct job_step){.event = JOB_EV_RESIZED, .code = code, .text = text},
-                   fx);
-}
-
-void elastic_apply(struct state *s, struct ev_placed *more, struct effects *fx)
-{
-    struct job *j = state_job(s, more->job);
-    uint32_t before = job_size(j);
-    char text[REASON_TEXT_MAX + 1];
-
-    for (uint32_t i = 0; i < more->n; i++) {
-        struct member *m = &j->members[i];
-        struct resources asks;
-
-        if (more->members[i].node_ix == IX_NONE)
-            continue;
-        m->node_ix = more->members[i].node_ix;
-        m->is_new = true;
-        m->is_seen = false;
-        m->exit_code = -1;
-        job_set_phase(j, m, MEMBER_PLACED);
-        state_pod_asks(j, m->role, &asks);
-        cluster_name(&s->cluster, m->node_ix);
-        cluster_hold(&s->cluster, m->node_ix, &asks);
-        job_resize(s, j, m->role, true);
-    }
-    (void)snprintf(text, sizeof(text), "from %u to %u pods, of at most %u", before, job_size(j),
-                   j->n_members);
-    resized(s, j, "Grown", text, fx);
-    (void)effects_add(fx, EFFECT_GANG_START, j->id);
-}
-
 bool elastic_may_drop(const struct job *j, const struct member *m)
 {
     /* the first pod of a role is where the others meet */
     return j->state == JOB_RUNNING && m->index > 0 && !j->demand->slice_size &&
            j->size[m->role] > j->demand->roles[m->role].replicas;
-}
-
-/* It is absent from now on. Its name is taken while a pod of it is known. */
-static void leave(struct state *s, struct job *j, struct member *m, struct effects *fx)
-{
-    char name[POD_NAME_TEXT], key[LABEL_MAX + 1 + POD_NAME_TEXT];
-    struct resources asks;
-
-    if (m->uid[0]) {
-        if (job_member_holds(m)) { /* its GPUs count on the node until the pod is gone */
-            state_pod_asks(j, m->role, &asks);
-            (void)snprintf(key, sizeof(key), "%s/%s", j->ns, job_pod_name(name, j, m));
-            cluster_pod_left(&s->cluster, key, m->uid, m->node_ix, &asks);
-        }
-        effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
-    }
-    job_release(s, j, m, MEMBER_ABSENT);
-    cluster_unname(&s->cluster, m->node_ix);
-    m->node_ix = IX_NONE;
-    m->is_new = false;
-    job_resize(s, j, m->role, false);
-}
-
-void elastic_drop(struct state *s, struct job *j, const struct member *m, const char *why,
-                  struct effects *fx)
-{
-    bool was_growing = elastic_is_growing(j), all_new = !m || m->is_new;
-    uint32_t before = job_size(j);
-    char text[REASON_TEXT_MAX + 1];
-
-    for (uint32_t i = 0; i < j->n_members; i++)
-        if ((m && &j->members[i] == m) || (all_new && j->members[i].is_new))
-            leave(s, j, &j->members[i], fx);
-    (void)snprintf(text, sizeof(text), "from %u to %u pods: %.180s", before, job_size(j), why);
-    resized(s, j, "Shrunk", text, fx);
-    if (was_growing)
-        (void)effects_add(fx, EFFECT_GANG_START, j->id); /* without them */
-    job_check_progress(s, j, fx);
 }

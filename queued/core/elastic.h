@@ -22,11 +22,7 @@ void elastic_watch(struct state *s, const struct job *j);
 void elastic_tick(struct state *s, usec_t now);
 /* after a cycle in which nobody else could start: a step more, with the rules of replace.h. */
 bool elastic_next(struct state *s, usec_t now, struct event *ev);
-void elastic_apply(struct state *s, struct ev_placed *more, struct effects *fx);
 /* May the gang run on without this member? */
 bool elastic_may_drop(const struct job *j, const struct member *m);
-/* It does. Of one that joined and does not run yet, or NULL: without all of those. */
-void elastic_drop(struct state *s, struct job *j, const struct member *m, const char *why,
-                  struct effects *fx);
 
 #endif

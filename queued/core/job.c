@@ -192,3 +192,18 @@ void job_name_suffix(char buf[5], struct job_id id, uint32_t round)
     }
     buf[4] = '\0';
 }
+
+bool job_member_holds(const struct member *m)
+{
+    return m->phase == MEMBER_PLACED || m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
+}
+
+void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count)
+{
+    uint64_t gpus[MODELS_MAX];
+
+    job_gpus(j, j->models, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX && j->tenant_ix != IX_NONE; m++)
+        if (gpus[m])
+            count(t, j->tenant_ix, m, gpus[m]);
+}

@@ -182,4 +182,10 @@ const char *job_pod_name(char buf[POD_NAME_TEXT], const struct job *j, const str
 /* Four characters of a hash of the id for the name; round: 0.. on collisions. */
 void job_name_suffix(char buf[5], struct job_id id, uint32_t round);
 
+/* Does this member take something on its node? */
+bool job_member_holds(const struct member *m);
+/* Count what its GPUs are, by model, at its tenant. */
+typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count);
+
 #endif

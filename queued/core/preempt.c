@@ -13,7 +13,6 @@
 #include "core/backfill.h"
 #include "core/cycle.h"
 #include "core/future.h"
-#include "core/job_life.h"
 #include "core/licence.h"
 #include "core/window.h"
 

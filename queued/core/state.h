@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state.h - all truth: jobs, cluster, tenants, remembered answers. One function changes it.
+/* state.h - all truth: jobs, cluster, tenants, remembered answers.
  *
- * state_admit() refuses what may be refused, with a reply; state_apply() cannot fail.
- * Adapters read it between turns through const pointers, and so see only what is stored.
+ * Events change it (life/state_apply.h). Adapters read it between turns through const pointers, and
+ * so see only what is stored.
  */
 #ifndef QUEUED_CORE_STATE_H
 #define QUEUED_CORE_STATE_H
@@ -163,25 +163,12 @@ struct state {
 struct state *state_create(const struct settings *settings);
 void state_destroy(struct state *s);
 
-/* May this event be applied? false: it was refused, and the reply is among the effects. */
-bool state_admit(struct state *s, struct event *ev, struct effects *fx);
-/* Change the state. Cannot fail; facts that no longer matter are ignored. Takes ev's pointers. */
-void state_apply(struct state *s, struct event *ev, struct effects *fx);
-/* Transitions that only time makes: start time-outs, maxRuntime, maxQueueTime, back-off, expiry. */
-void state_tick(struct state *s, usec_t now, struct effects *fx);
-/* When something is due next by time alone; INT64_MAX: never. */
-usec_t state_next_wake(const struct state *s, usec_t now);
-
-/* Loading (store_load.c): in any order of tables, jobs by ascending id. The job was filled from its
- * record; spec gives the demand and stays the caller's. -1 INVALID: inconsistent; nothing changed.
- */
-int state_load_job(struct state *s, struct job *job, const struct spec *spec, struct err *err);
+/* A submit key as a record has it. */
 void state_load_key(struct state *s, const char *key, struct job_id job,
                     const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at);
 /* The same for a key that is not there yet. */
 void state_add_key(struct state *s, const char *key, struct job_id job,
                    const uint8_t digest[SPEC_DIGEST_BYTES], usec_t drop_at);
-void state_load_answer(struct state *s, const struct answer *a);
 
 /* Reading. */
 struct job *state_job(const struct state *s, struct job_id id); /* NULL: no such */

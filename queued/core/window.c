@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "core/backfill.h"
-#include "core/intake.h"
 #include "util/str.h"
 
 enum { WINDOWS_MAX = 256 };
@@ -102,20 +101,20 @@ void window_make(struct state *s, const struct window *what, const char *nodes)
     backfill_moved(s);
 }
 
-static void save(const struct window *w, struct effects *fx)
+void window_save(const struct window *w, struct effects *fx)
 {
     effects_add(fx, EFFECT_SAVE_WINDOW, (struct job_id){0})->u.key =
         arena_strdup(&fx->arena, w->name);
 }
 
-static void drop(struct state *s, struct window *w, struct effects *fx)
+void window_drop(struct state *s, struct window *w, struct effects *fx)
 {
     size_t at = 0;
 
     while (s->windows->v.v[at] != w)
         at++;
     vec_remove(&s->windows->v, at);
-    save(w, fx);
+    window_save(w, fx);
     for (size_t i = 0; i < w->nodes.n; i++)
         cluster_unname(&s->cluster, w->nodes.v[i]);
     destroy(w);
@@ -127,7 +126,7 @@ void windows_sweep(struct state *s, struct effects *fx)
 {
     for (size_t i = s->windows->v.n; i-- > 0;)
         if (s->windows->v.v[i]->to <= s->now)
-            drop(s, s->windows->v.v[i], fx);
+            window_drop(s, s->windows->v.v[i], fx);
 }
 
 void windows_tick(struct state *s, usec_t now)
@@ -162,21 +161,6 @@ int window_check(const struct state *s, const struct ev_window *ev, struct err *
             return err_set(why, ERR_NOT_FOUND, "no node %s: 'queuectl nodes' shows them", name);
     }
     return 0;
-}
-
-bool window_admit(struct state *s, const struct ev_window *ev, struct effects *fx)
-{
-    struct err why;
-
-    if (intake_answered(s, &ev->ref, fx))
-        return false;
-    if (!ev->is_over)
-        return window_check(s, ev, &why) == 0 || intake_refuse(s, &ev->ref, fx, &why);
-    if (window_find(s, ev->window.name))
-        return true;
-    (void)err_set(&why, ERR_NOT_FOUND, "no reservation %s: 'queuectl reserve list' shows them",
-                  ev->window.name);
-    return intake_refuse(s, &ev->ref, fx, &why);
 }
 
 bool window_is_of(const struct state *s, const struct window *w, const struct job *j)
@@ -248,21 +232,4 @@ usec_t window_changes(const struct state *s, const struct job *j, usec_t start)
                 best = at[k];
     }
     return best;
-}
-
-void window_apply(struct state *s, const struct ev_window *ev, struct effects *fx)
-{
-    struct answer a = intake_answer(s, &ev->ref, ERR_OK, (struct job_id){0});
-    struct window w = ev->window;
-
-    if (ev->is_over) {
-        drop(s, window_find(s, w.name), fx);
-    } else {
-        intake_text(w.text, &ev->caller, ev->why);
-        w.made_at = s->now;
-        window_make(s, &w, ev->nodes);
-        save(&w, fx);
-    }
-    a.text = ev->warning ? arena_strdup(&fx->arena, ev->warning) : NULL;
-    intake_conclude(s, &ev->ref, &a, fx);
 }

@@ -28,8 +28,8 @@ struct window *window_find(const struct state *s, const char *name); /* NULL: no
 int window_check(const struct state *s, const struct ev_window *ev, struct err *why);
 /* Make it, of what a client asked for or a record holds; node names, each ended by '\n'. */
 void window_make(struct state *s, const struct window *what, const char *nodes);
-bool window_admit(struct state *s, const struct ev_window *ev, struct effects *fx);
-void window_apply(struct state *s, const struct ev_window *ev, struct effects *fx);
+void window_save(const struct window *w, struct effects *fx);
+void window_drop(struct state *s, struct window *w, struct effects *fx);
 /* Forget those whose end is past. */
 void windows_sweep(struct state *s, struct effects *fx);
 /* Before a cycle: one that has begun or ended lets sleepers be looked at again. */

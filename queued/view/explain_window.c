@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "core/backfill.h"
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "util/str.h"
 #include "view/explain.h"
 

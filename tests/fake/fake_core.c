@@ -9,6 +9,7 @@
 #include "invariant.h"
 #include "core/cycle.h"
 #include "util/mem.h"
+#include "life/state_apply.h"
 
 void core_init(struct core *c)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "core/order.h"
 #include "core/window.h"
 

@@ -10,6 +10,7 @@
 #include "core/window.h"
 #include "util/mem.h"
 #include "util/str.h"
+#include "life/state_apply.h"
 
 enum { N_TENANTS = 2 };
 

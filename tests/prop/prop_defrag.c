@@ -18,6 +18,7 @@
 #include "core/cycle.h"
 #include "core/future.h"
 #include "view/defrag.h"
+#include "life/state_apply.h"
 #include "../fake/fake_core.h"
 #include "../fake/invariant.h"
 #include "../sim/rng.h"

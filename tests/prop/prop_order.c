@@ -16,6 +16,7 @@
 #include "core/cycle.h"
 #include "core/order.h"
 #include "core/share.h"
+#include "life/state_apply.h"
 
 #include "../fake/fake_core.h"
 #include "../sim/rng.h"

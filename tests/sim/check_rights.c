@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "core/order.h"
 #include "core/preempt.h"
 

@@ -6,7 +6,7 @@
  */
 #include "sim.h"
 
-#include "core/timers.h"
+#include "life/timers.h"
 
 enum { SETTLE_TURNS_MAX = 20000, PAUSE_S = 60 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "gang.h"
 
 #include "../fake/two_tenants.h"

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/cycle.h"
+#include "life/state_apply.h"
 #include "../fake/invariant.h"
 
 #include "../fake/fake_core.h"

@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "core/claim.h"
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "view/defrag.h"
+#include "life/state_apply.h"
 #include "../fake/two_tenants.h"
 
 enum { LOW = 100, NORMAL = 500, HIGH = 800 };

@@ -11,6 +11,7 @@
 #include "view/explain.h"
 #include "../fake/invariant.h"
 #include "util/mem.h"
+#include "life/state_apply.h"
 #include "../fake/fake_core.h"
 
 static struct job *submitted(struct core *c, const char *name)

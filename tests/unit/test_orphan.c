@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/orphan.h"
+#include "life/orphan.h"
 
 #include "../fake/fake_core.h"
 

@@ -15,6 +15,7 @@
 #include "core/relax.h"
 #include "view/estimate.h"
 #include "view/explain.h"
+#include "life/state_apply.h"
 
 #include "../fake/fake_core.h"
 

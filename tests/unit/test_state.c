@@ -11,6 +11,7 @@
 
 #include "../fake/invariant.h"
 #include "core/state.h"
+#include "life/state_apply.h"
 
 #include "../fake/fake_core.h"
 

@@ -14,6 +14,7 @@
 #include "../fake/store_fixture.h"
 #include "store/store_pack.h"
 #include "util/str.h"
+#include "life/state_apply.h"
 
 enum { JOBS = 5, DAMAGED = 2 }; /* jobs 1..5 in the store; position 2, job 3, is damaged */
 

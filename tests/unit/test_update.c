@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/backfill.h"
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "util/mem.h"
 #include "../fake/fake_core.h"
 #include "../fake/invariant.h"

@@ -19,6 +19,7 @@
 #include "util/mem.h"
 #include "view/estimate.h"
 #include "view/explain.h"
+#include "life/state_apply.h"
 
 #include "../fake/fake_core.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drain.c - nodes that an operator takes out of use, by name: that outlives the node object; and
  * tenants that are stopped. */
-#include "core/intake.h"
-#include "core/verbs.h"
+#include "life/intake.h"
+#include "life/verbs.h"
 #include "util/str.h"
 
 bool drain_admit(struct state *s, const struct ev_drain *ev, struct effects *fx)

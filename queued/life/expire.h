@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire.h - what is past its time: job records, submit keys, answers, events, accounting. */
-#ifndef QUEUED_CORE_EXPIRE_H
-#define QUEUED_CORE_EXPIRE_H
+#ifndef QUEUED_LIFE_EXPIRE_H
+#define QUEUED_LIFE_EXPIRE_H
 
 #include "core/state.h"
 

@@ -3,8 +3,8 @@
  *
  * Every change of job->state goes through job_move(), and so through the table.
  */
-#ifndef QUEUED_CORE_JOB_LIFE_H
-#define QUEUED_CORE_JOB_LIFE_H
+#ifndef QUEUED_LIFE_JOB_LIFE_H
+#define QUEUED_LIFE_JOB_LIFE_H
 
 #include "core/state.h"
 
@@ -29,8 +29,6 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
  * waits longer), or restart one that is. In other states nothing happens. step->outcome is set
  * here. */
 void job_undo(struct state *s, struct job *j, const struct job_step *step, struct effects *fx);
-/* Does this member take something on its node? */
-bool job_member_holds(const struct member *m);
 /* The member takes nothing any more. */
 void job_release(struct state *s, struct job *j, struct member *m, enum member_phase phase);
 /* In a plan: nothing of its attempt is left. One that was stopped goes where it was to go, another
@@ -73,9 +71,6 @@ void job_set_timer(struct state *s, struct job *j);
 void job_hold(struct state *s, struct job *j);
 /* It holds nodes from now on: charge it. */
 void job_activate(struct state *s, struct job *j);
-/* Count what its GPUs are, by model, at its tenant. */
-typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
-void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count);
 /* Keep the nodes that the members of a new or loaded job name, until they are dropped: a node
  * object may go while its name is still shown and stored. */
 void job_name_nodes(struct state *s, const struct job *j);

@@ -5,20 +5,20 @@
  * user's own). Both are stored in the transaction of the job, so either all of it is known after
  * a crash or nothing.
  */
-#include "core/intake.h"
+#include "life/intake.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/depend.h"
+#include "life/depend.h"
 #include "spec/failure.h"
 #include "cluster/hardware.h"
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "core/order.h"
-#include "core/orphan.h"
-#include "core/timers.h"
+#include "life/orphan.h"
+#include "life/timers.h"
 #include "core/relax.h"
 #include "util/str.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* intake.h - what clients change: submit and cancel, each at most once per request id. */
-#ifndef QUEUED_CORE_INTAKE_H
-#define QUEUED_CORE_INTAKE_H
+#ifndef QUEUED_LIFE_INTAKE_H
+#define QUEUED_LIFE_INTAKE_H
 
 #include "core/state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* orphan.c - the table of orphans, oldest first, and which ids this store can have given. */
-#include "core/orphan.h"
+#include "life/orphan.h"
 
 #include <stdlib.h>
 #include <string.h>

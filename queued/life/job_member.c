@@ -10,11 +10,12 @@
 #include "core/backfill.h"
 #include "core/elastic.h"
 #include "spec/failure.h"
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "core/place.h"
 #include "core/preempt.h"
 #include "core/replace.h"
 #include "util/mem.h"
+#include "life/resize.h"
 
 void job_check_progress(struct state *s, struct job *j, struct effects *fx)
 {
@@ -141,7 +142,7 @@ static bool goes_on(struct state *s, struct job *j, struct member *m, const stru
         exclude(j, m->node_ix);
     (void)snprintf(text, sizeof(text), "lost %s on %.100s", job_pod_name(name, j, m),
                    n ? n->name : "?");
-    elastic_drop(s, j, m, text, fx);
+    resize_drop(s, j, m, text, fx);
     return true;
 }
 
@@ -243,7 +244,7 @@ void job_refused(struct state *s, struct job *j, struct member *m, const struct 
     struct job_step step = {.event = JOB_EV_REFUSED, .text = text};
 
     if (j->state == JOB_RUNNING && m->is_new)
-        elastic_drop(s, j, m, a->text, fx);
+        resize_drop(s, j, m, a->text, fx);
     if (j->state != JOB_BINDING)
         return;
     (void)snprintf(text, sizeof(text), "%s on %s: %.180s", job_pod_name(name, j, m),

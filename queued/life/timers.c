@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timers.c - the heap of job timers. */
-#include "core/timers.h"
+#include "life/timers.h"
 
 static bool is_earlier(const struct job *a, const struct job *b)
 {

@@ -4,8 +4,8 @@
  * Each job has at most one timer: the next of its limits. The heap order is total, so equal
  * times fire in order of id.
  */
-#ifndef QUEUED_CORE_TIMERS_H
-#define QUEUED_CORE_TIMERS_H
+#ifndef QUEUED_LIFE_TIMERS_H
+#define QUEUED_LIFE_TIMERS_H
 
 #include "core/state.h"
 

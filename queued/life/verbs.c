@@ -4,10 +4,10 @@
  * Everything that may be refused is refused in verbs_admit(); a job whose state has no row in the
  * table of job_fsm.def for the event is refused with what to do instead.
  */
-#include "core/verbs.h"
+#include "life/verbs.h"
 
-#include "core/intake.h"
-#include "core/job_life.h"
+#include "life/intake.h"
+#include "life/job_life.h"
 
 static const struct verb_row {
     enum job_event event;

@@ -5,7 +5,7 @@
  * (a terminal job keeps them for display); a member that is neither terminal nor gone holds its
  * resources on its node; the tenant is charged while the job is active.
  */
-#include "core/job_life.h"
+#include "life/job_life.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -14,14 +14,16 @@
 
 #include "core/backfill.h"
 #include "core/claim.h"
-#include "core/depend.h"
+#include "life/depend.h"
 #include "core/elastic.h"
 #include "core/order.h"
 #include "core/relax.h"
 #include "core/share.h"
-#include "core/timers.h"
+#include "life/timers.h"
 #include "spec/failure.h"
 #include "util/str.h"
+#include "life/resize.h"
+#include "life/claimed.h"
 
 void job_save(struct state *s, struct job *j, struct effects *fx)
 {
@@ -57,11 +59,6 @@ static uint32_t *active_count(struct state *s, const struct job *j)
     return j->tenant_ix == IX_NONE ? NULL : &s->tenants.v[j->tenant_ix].active;
 }
 
-bool job_member_holds(const struct member *m)
-{
-    return m->phase == MEMBER_PLACED || m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
-}
-
 /* Before what its tenant holds of a model changes: the past up to then, and its user's part. */
 static void settle(struct state *s, const struct job *j, uint32_t model, int64_t gpus, usec_t at)
 {
@@ -70,16 +67,6 @@ static void settle(struct state *s, const struct job *j, uint32_t model, int64_t
     if (s->settings->shares_users)
         share_charge_user(s, j, model, gpus, at);
     tenant_charge_user(&s->tenants, job_account(j), model, gpus);
-}
-
-void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count)
-{
-    uint64_t gpus[MODELS_MAX];
-
-    job_gpus(j, j->models, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX && j->tenant_ix != IX_NONE; m++)
-        if (gpus[m])
-            count(t, j->tenant_ix, m, gpus[m]);
 }
 
 static void charge(struct state *s, struct job *j)
@@ -530,7 +517,7 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
         return;
     case JOB_RUNNING:
         if (s->now < j->running_at + j->max_runtime_us) {
-            elastic_drop(s, j, NULL, "new pods did not run in gang.startTimeout", fx);
+            resize_drop(s, j, NULL, "new pods did not run in gang.startTimeout", fx);
             return;
         }
         (void)snprintf(text, sizeof(text), "ran longer than maxRuntime %s",

@@ -6,8 +6,8 @@
  * or another one is in its place: then nothing is deleted until such pods are gone, also not after
  * a restart. An operator looks at them and deletes them, or puts the right store back.
  */
-#ifndef QUEUED_CORE_ORPHAN_H
-#define QUEUED_CORE_ORPHAN_H
+#ifndef QUEUED_LIFE_ORPHAN_H
+#define QUEUED_LIFE_ORPHAN_H
 
 #include "core/state.h"
 

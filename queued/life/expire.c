@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire.c - bounded sweeps over what the state remembers for a time only. */
-#include "core/expire.h"
+#include "life/expire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/intake.h"
-#include "core/job_life.h"
-#include "core/orphan.h"
+#include "life/intake.h"
+#include "life/job_life.h"
+#include "life/orphan.h"
 #include "core/window.h"
 #include "util/str.h"
 

@@ -4,12 +4,12 @@
  * A job knows only how many wait for it; who does is in state->dependents, by id. What an end
  * means for others is worked off turn by turn, so a long chain of ends needs no recursion.
  */
-#include "core/depend.h"
+#include "life/depend.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/job_life.h"
+#include "life/job_life.h"
 #include "core/order.h"
 #include "util/str.h"
 

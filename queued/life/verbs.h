@@ -6,8 +6,8 @@
  * request id. admit is false when it was answered already (known request, refusal, it is so
  * already); nothing changes then.
  */
-#ifndef QUEUED_CORE_VERBS_H
-#define QUEUED_CORE_VERBS_H
+#ifndef QUEUED_LIFE_VERBS_H
+#define QUEUED_LIFE_VERBS_H
 
 #include "core/state.h"
 

@@ -4,8 +4,8 @@
  * Names are resolved once, at submission. What is met is forgotten; what can no longer be met ends
  * the job. A job that still waits for others is in no bucket and in state->dependents.
  */
-#ifndef QUEUED_CORE_DEPEND_H
-#define QUEUED_CORE_DEPEND_H
+#ifndef QUEUED_LIFE_DEPEND_H
+#define QUEUED_LIFE_DEPEND_H
 
 #include "core/state.h"
 

@@ -4,16 +4,17 @@
  * A pod counts through its gang only if job, attempt, role, index and uid are the gang's; every
  * other pod counts for itself. A pod of ours that no gang wants any more is deleted.
  */
-#include "core/facts.h"
+#include "life/facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/claim.h"
-#include "core/job_life.h"
-#include "core/orphan.h"
+#include "life/job_life.h"
+#include "life/orphan.h"
 #include "util/str.h"
+#include "life/claimed.h"
 
 static void watch_node(struct state *s, struct node *n, bool is_lost)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts.h - what the cluster reports: nodes, pods, answers to our calls. */
-#ifndef QUEUED_CORE_FACTS_H
-#define QUEUED_CORE_FACTS_H
+#ifndef QUEUED_LIFE_FACTS_H
+#define QUEUED_LIFE_FACTS_H
 
 #include "core/state.h"
 

@@ -4,17 +4,18 @@
  * Its name never changes, so another namespace is open only to a job that never had pods or a
  * service in the old one.
  */
-#include "core/verbs.h"
+#include "life/verbs.h"
 
 #include <string.h>
 
 #include "core/backfill.h"
 #include "core/claim.h"
-#include "core/intake.h"
-#include "core/job_life.h"
+#include "life/intake.h"
+#include "life/job_life.h"
 #include "core/order.h"
 #include "core/relax.h"
 #include "util/str.h"
+#include "life/claimed.h"
 
 static int check_job(const struct state *s, const struct ev_update *ev, const struct job *j,
                      struct err *err)
