@@ -3,9 +3,9 @@
 #include "engine.h"
 
 #include "core/cycle.h"
+#include "life/state_apply.h"
 #include "spec/limits.h"
 #include "view/defrag.h"
-#include "life/state_apply.h"
 
 enum { DEFRAG_EVERY_US = 60 * USEC_PER_SEC };
 

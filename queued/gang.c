@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "life/job_life.h"
 #include "core/score.h"
+#include "life/job_life.h"
 #include "util/str.h"
 
 static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)

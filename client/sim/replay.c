@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "core/state.h"
+#include "life/state_apply.h"
 #include "site.h"
 #include "util/mem.h"
 #include "util/str.h"
-#include "life/state_apply.h"
 
 #define BASE (1000000 * USEC_PER_SEC) /* 0 has a meaning of its own in the core */
 /* Nothing runs and nothing comes: what waits has so long to start by time alone. */

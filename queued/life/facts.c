@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "core/claim.h"
+#include "life/claimed.h"
 #include "life/job_life.h"
 #include "life/orphan.h"
 #include "util/str.h"
-#include "life/claimed.h"
 
 static void watch_node(struct state *s, struct node *n, bool is_lost)
 {

@@ -14,16 +14,16 @@
 
 #include "core/backfill.h"
 #include "core/claim.h"
-#include "life/depend.h"
 #include "core/elastic.h"
 #include "core/order.h"
 #include "core/relax.h"
 #include "core/share.h"
+#include "life/claimed.h"
+#include "life/depend.h"
+#include "life/resize.h"
 #include "life/timers.h"
 #include "spec/failure.h"
 #include "util/str.h"
-#include "life/resize.h"
-#include "life/claimed.h"
 
 void job_save(struct state *s, struct job *j, struct effects *fx)
 {

@@ -9,13 +9,13 @@
 
 #include "core/backfill.h"
 #include "core/elastic.h"
-#include "spec/failure.h"
 #include "life/job_life.h"
+#include "life/resize.h"
+#include "spec/failure.h"
 #include "core/place.h"
 #include "core/preempt.h"
 #include "core/replace.h"
 #include "util/mem.h"
-#include "life/resize.h"
 
 void job_check_progress(struct state *s, struct job *j, struct effects *fx)
 {

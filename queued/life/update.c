@@ -10,12 +10,12 @@
 
 #include "core/backfill.h"
 #include "core/claim.h"
-#include "life/intake.h"
-#include "life/job_life.h"
 #include "core/order.h"
 #include "core/relax.h"
-#include "util/str.h"
 #include "life/claimed.h"
+#include "life/intake.h"
+#include "life/job_life.h"
+#include "util/str.h"
 
 static int check_job(const struct state *s, const struct ev_update *ev, const struct job *j,
                      struct err *err)

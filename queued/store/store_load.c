@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "life/state_apply.h"
 #include "util/log.h"
 #include "util/mem.h"
 #include "util/vec.h"
-#include "life/state_apply.h"
 
 #define ANSWER_KEPT_US (ANSWER_KEPT_HOURS * 3600 * USEC_PER_SEC)
 #define KEY_KEPT_US    (KEY_KEPT_DAYS * 86400 * USEC_PER_SEC)

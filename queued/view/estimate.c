@@ -14,14 +14,14 @@
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/cycle.h"
-#include "life/depend.h"
-#include "life/job_life.h"
 #include "core/order.h"
 #include "core/preempt.h"
 #include "core/relax.h"
 #include "core/window.h"
-#include "util/str.h"
+#include "life/depend.h"
+#include "life/job_life.h"
 #include "life/state_apply.h"
+#include "util/str.h"
 
 struct planned {
     struct job_id job;

@@ -24,8 +24,8 @@
 #include "../fake/fake_core.h"
 #include "core/cycle.h"
 #include "core/place.h"
-#include "util/mem.h"
 #include "life/state_apply.h"
+#include "util/mem.h"
 
 enum { PART_SECS = 10, ENDED_ROUNDS = 300, VERDICTS = 300, RUNS_MAX = 200000, PODS_MAX = 128 };
 enum { GOAL_MEAN_NS = 15000, GOAL_P99_NS = 100000, GOAL_VERDICT_NS = 20000, GOAL_KB = 200 * 1024 };

@@ -9,9 +9,9 @@
 #include "../fake/bench_site.h"
 #include "../fake/fake_core.h"
 #include "core/cycle.h"
+#include "life/state_apply.h"
 #include "util/mem.h"
 #include "util/vec.h"
-#include "life/state_apply.h"
 
 enum { NODES = 256, PENDING = 200, SIGNATURES = 60, WARM = 120, DECISIONS = 100, LOAD = 95 };
 

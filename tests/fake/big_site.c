@@ -8,9 +8,9 @@
 
 #include "gang.h"
 #include "kube/kube_pod.h"
+#include "life/state_apply.h"
 #include "util/mem.h"
 #include "util/str.h"
-#include "life/state_apply.h"
 
 enum { GANGS_A_COMMIT = 64, AGE_S = 7200 };
 

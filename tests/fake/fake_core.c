@@ -8,8 +8,8 @@
 
 #include "invariant.h"
 #include "core/cycle.h"
-#include "util/mem.h"
 #include "life/state_apply.h"
+#include "util/mem.h"
 
 void core_init(struct core *c)
 {

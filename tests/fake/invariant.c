@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "life/job_life.h"
 #include "core/order.h"
 #include "core/window.h"
+#include "life/job_life.h"
 
 static int broken(struct err *err, const char *what, const char *name)
 {

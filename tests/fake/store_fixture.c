@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/window.h"
+#include "life/state_apply.h"
 #include "util/mem.h"
 #include "util/str.h"
-#include "life/state_apply.h"
 
 enum { N_TENANTS = 2 };
 

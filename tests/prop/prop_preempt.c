@@ -16,10 +16,10 @@
 #include "core/cycle.h"
 #include "core/future.h"
 #include "../fake/invariant.h"
-#include "life/job_life.h"
 #include "core/preempt.h"
-#include "util/mem.h"
+#include "life/job_life.h"
 #include "life/state_apply.h"
+#include "util/mem.h"
 #include "../fake/fake_core.h"
 #include "../sim/rng.h"
 

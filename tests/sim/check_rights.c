@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
-#include "life/job_life.h"
 #include "core/order.h"
 #include "core/preempt.h"
+#include "life/job_life.h"
 
 static int passed(struct sim *s, const char *what, uint32_t tenant, uint32_t model)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "life/job_life.h"
 #include "gang.h"
+#include "life/job_life.h"
 
 #include "../fake/two_tenants.h"
 

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "core/cycle.h"
-#include "life/state_apply.h"
 #include "../fake/invariant.h"
+#include "life/state_apply.h"
 
 #include "../fake/fake_core.h"
 

@@ -12,8 +12,8 @@
 
 #include "core/claim.h"
 #include "life/job_life.h"
-#include "view/defrag.h"
 #include "life/state_apply.h"
+#include "view/defrag.h"
 #include "../fake/two_tenants.h"
 
 enum { LOW = 100, NORMAL = 500, HIGH = 800 };

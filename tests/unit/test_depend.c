@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
+#include "life/state_apply.h"
 #include "view/explain.h"
 #include "../fake/invariant.h"
 #include "util/mem.h"
-#include "life/state_apply.h"
 #include "../fake/fake_core.h"
 
 static struct job *submitted(struct core *c, const char *name)

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
+#include "life/state_apply.h"
 #include "view/explain.h"
 #include "core/preempt.h"
 #include "util/mem.h"
-#include "life/state_apply.h"
 #include "../fake/two_tenants.h"
 
 enum { LOW = 100, NORMAL = 500, HIGH = 800 };

@@ -13,9 +13,9 @@
 
 #include "core/backfill.h"
 #include "core/relax.h"
+#include "life/state_apply.h"
 #include "view/estimate.h"
 #include "view/explain.h"
-#include "life/state_apply.h"
 
 #include "../fake/fake_core.h"
 

@@ -12,9 +12,9 @@
 
 #include "../fake/fake_store.h"
 #include "../fake/store_fixture.h"
+#include "life/state_apply.h"
 #include "store/store_pack.h"
 #include "util/str.h"
-#include "life/state_apply.h"
 
 enum { JOBS = 5, DAMAGED = 2 }; /* jobs 1..5 in the store; position 2, job 3, is damaged */
 

@@ -16,10 +16,10 @@
 
 #include "core/backfill.h"
 #include "core/window.h"
+#include "life/state_apply.h"
 #include "util/mem.h"
 #include "view/estimate.h"
 #include "view/explain.h"
-#include "life/state_apply.h"
 
 #include "../fake/fake_core.h"
 
