@@ -138,6 +138,7 @@ static void batch_make(struct raw *raw, unsigned n)
     const struct load *l = &raw->load;
     struct batch *b = &raw->batches[n];
     struct str out = {0};
+    struct kube_env *env;
 
     b->places = xcalloc(l->pods, sizeof(*b->places));
     b->pods = xcalloc(l->pods, sizeof(*b->pods));
@@ -165,10 +166,14 @@ static void batch_make(struct raw *raw, unsigned n)
 
         *p = (struct gang_pod){.member = i, .index = i, .rank = i};
         (void)snprintf(p->node, sizeof(p->node), "gpu-%03u", node);
+    }
+    env = kube_env_create(&b->gang); /* looks at all of them */
+    for (unsigned i = 0; i < l->pods; i++) {
         out = (struct str){0};
-        (l->is_direct ? kube_pod_json_placed : kube_pod_json)(&out, &b->gang, p);
+        kube_pod_write(&out, env, &b->places[i], l->is_direct);
         b->pods[i].create = out.s;
     }
+    kube_env_destroy(env);
 }
 
 static void batch_fini(struct batch *b, unsigned pods)
