@@ -20,6 +20,8 @@ struct queued_toleration {
     const char *operator_; /* Exists, Equal; NULL: Equal */
     const char *value;
     const char *effect; /* NULL: every effect */
+    bool has_seconds;   /* of NoExecute only */
+    uint64_t seconds;
 };
 
 enum queued_volume_kind {
@@ -48,7 +50,8 @@ struct queued_amount {
 /* 0 and NULL: not given, the default of queued-job(5) applies. */
 /* A condition on a label of a node. Those of one term hold together; one term is enough. */
 struct queued_match {
-    uint32_t term; /* ascending */
+    uint32_t term;   /* ascending */
+    uint32_t weight; /* of a preferred term, 1 to 100, behind all others; 0: required */
     const char *key;
     const char *operator_; /* In, NotIn, Exists, DoesNotExist, Gt, Lt */
     size_t n_values;

@@ -123,29 +123,40 @@ static struct document *volume(struct arena *a, const Queued__V1__Volume *v)
     return d;
 }
 
+/* A new term, in its list; returns where its expressions go. */
+static struct document *put_term(struct arena *a, struct document *terms,
+                                 const Queued__V1__NodeMatch *m)
+{
+    struct document *term = document_map(a), *of = term;
+
+    document_add(a, terms, term);
+    if (m->weight) {
+        document_put_int(a, term, "weight", m->weight);
+        of = document_put_map(a, term, "preference");
+    }
+    return document_put_list(a, of, "matchExpressions");
+}
+
 static struct document *affinity(struct arena *a, const Queued__V1__Role *r)
 {
-    struct document *d = document_map(a), *terms, *matches = NULL;
+    struct document *d = document_map(a), *matches = NULL, *required = document_map(a);
+    struct document *terms = document_put_list(a, required, "nodeSelectorTerms");
+    struct document *preferred = document_list(a), *of = document_put_map(a, d, "nodeAffinity");
 
-    terms = document_put_list(a,
-                              document_put_map(a, document_put_map(a, d, "nodeAffinity"),
-                                               "requiredDuringSchedulingIgnoredDuringExecution"),
-                              "nodeSelectorTerms");
     for (size_t i = 0; i < r->n_affinity; i++) {
         const Queued__V1__NodeMatch *m = r->affinity[i];
         struct document *one = document_map(a);
 
-        if (i == 0 || m->term != r->affinity[i - 1]->term) {
-            struct document *term = document_map(a);
-
-            matches = document_put_list(a, term, "matchExpressions");
-            document_add(a, terms, term);
-        }
+        if (i == 0 || m->term != r->affinity[i - 1]->term)
+            matches = put_term(a, m->weight ? preferred : terms, m);
         document_put_text(a, one, "key", m->key);
         document_put_text(a, one, "operator", m->operator_);
         put_texts(a, one, "values", m->values, m->n_values);
         document_add(a, matches, one);
     }
+    if (r->affinity[0]->weight == 0)
+        document_put(a, of, "requiredDuringSchedulingIgnoredDuringExecution", required);
+    put_nonempty(a, of, "preferredDuringSchedulingIgnoredDuringExecution", preferred);
     return d;
 }
 
@@ -171,6 +182,8 @@ static struct document *placement(struct arena *a, const Queued__V1__Role *r)
         document_put_text(a, t, "operator", r->tolerations[i]->operator_);
         document_put_text(a, t, "value", r->tolerations[i]->value);
         document_put_text(a, t, "effect", r->tolerations[i]->effect);
+        if (r->tolerations[i]->has_seconds)
+            document_put_int(a, t, "tolerationSeconds", (int64_t)r->tolerations[i]->seconds);
         document_add(a, list, t);
     }
     put_nonempty(a, d, "tolerations", list);

@@ -78,6 +78,8 @@ static void pack_tolerations(Queued__V1__Role *m, const struct queued_role *r, s
         o->operator_ = text(t->operator_);
         o->value = text(t->value);
         o->effect = text(t->effect);
+        o->has_seconds = t->has_seconds;
+        o->seconds = t->seconds;
         m->tolerations[i] = o;
     }
 }
@@ -105,6 +107,8 @@ static void pack_affinity(Queued__V1__Role *m, const struct queued_role *r, stru
         queued__v1__node_match__init(o);
         o->has_term = true;
         o->term = from->term;
+        o->has_weight = from->weight > 0;
+        o->weight = from->weight;
         o->key = text(from->key);
         o->operator_ = text(from->operator_);
         o->n_values = from->n_values;

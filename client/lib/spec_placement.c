@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spec_placement.c - the placement of one role of a job file: which nodes it may use.
  *
- * Affinity has the form of Kubernetes; only what is required of labels is acted on.
+ * Affinity has the form of Kubernetes, of labels of nodes alone.
  */
 #include <string.h>
 
@@ -44,12 +44,20 @@ static int read_effect(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int read_seconds(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct queued_toleration *t = out;
+
+    t->has_seconds = true;
+    return yaml_u64(at, 0, TOLERATION_SECONDS_MAX, &t->seconds, err);
+}
+
 static const struct yaml_field toleration_fields[] = {
     {"key", read_text, offsetof(struct queued_toleration, key), false, NULL},
     {"operator", read_operator, offsetof(struct queued_toleration, operator_), false, NULL},
     {"value", read_value, offsetof(struct queued_toleration, value), false, NULL},
     {"effect", read_effect, offsetof(struct queued_toleration, effect), false, NULL},
-    {"tolerationSeconds", NULL, 0, false, SPEC_LATER},
+    {"tolerationSeconds", read_seconds, 0, false, NULL},
 };
 
 struct tolerations {
@@ -67,6 +75,8 @@ static int add_toleration(const struct yaml_at *at, const char *key, void *out, 
         return -1;
     if (!t->key && (!t->operator_ || strcmp(t->operator_, "Exists") != 0))
         return yaml_fail(at, err, "\"key\" is missing; only operator Exists goes without");
+    if (t->has_seconds && (!t->effect || strcmp(t->effect, "NoExecute") != 0))
+        return yaml_fail(at, err, "tolerationSeconds needs effect: NoExecute");
     return 0;
 }
 
@@ -93,7 +103,7 @@ struct matches {
     struct arena *arena;
     struct queued_match v[ROLE_MATCHES_MAX];
     size_t n;
-    uint32_t term;
+    uint32_t term, weight; /* of the term at hand */
 };
 
 struct match_draft {
@@ -132,7 +142,7 @@ static const struct yaml_field match_fields[] = {
 static int add_match(const struct yaml_at *at, const char *key, void *out, struct err *err)
 {
     struct matches *l = out;
-    struct match_draft d = {.arena = l->arena, .match.term = l->term};
+    struct match_draft d = {.arena = l->arena, .match = {.term = l->term, .weight = l->weight}};
 
     (void)key;
     if (l->n == ROLE_MATCHES_MAX)
@@ -161,6 +171,7 @@ static int add_term(const struct yaml_at *at, const char *key, void *out, struct
 
     (void)key;
     l->term++;
+    l->weight = 0;
     return yaml_walk(at, term_fields, ARRAY_LEN(term_fields), l, err);
 }
 
@@ -180,9 +191,51 @@ static int read_required(const struct yaml_at *at, void *out, struct err *err)
     return yaml_walk(at, required_fields, ARRAY_LEN(required_fields), out, err);
 }
 
+static int read_weight(const struct yaml_at *at, void *out, struct err *err)
+{
+    uint64_t n;
+
+    if (yaml_u64(at, 1, MATCH_WEIGHT_MAX, &n, err))
+        return -1;
+    ((struct matches *)out)->weight = (uint32_t)n;
+    return 0;
+}
+
+static int read_preference(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, term_fields, ARRAY_LEN(term_fields), out, err);
+}
+
+static const struct yaml_field preferred_fields[] = {
+    {"weight", read_weight, 0, true, NULL},
+    {"preference", read_preference, 0, true, NULL},
+};
+
+static int add_preferred(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct matches *l = out;
+    size_t first = l->n;
+
+    (void)key;
+    l->term++;
+    if (yaml_walk(at, preferred_fields, ARRAY_LEN(preferred_fields), l, err))
+        return -1;
+    for (; first < l->n; first++)
+        l->v[first].weight = l->weight;
+    return 0;
+}
+
+static int read_preferred(const struct yaml_at *at, void *out, struct err *err)
+{
+    if (at->node->kind != YAML_LIST || at->node->n == 0)
+        return yaml_fail(
+            at, err, "must be a list, like [{weight: 10, preference: {matchExpressions: [...]}}]");
+    return yaml_each(at, add_preferred, out, err);
+}
+
 static const struct yaml_field node_affinity_fields[] = {
-    {"requiredDuringSchedulingIgnoredDuringExecution", read_required, 0, true, NULL},
-    {"preferredDuringSchedulingIgnoredDuringExecution", NULL, 0, false, SPEC_LATER},
+    {"requiredDuringSchedulingIgnoredDuringExecution", read_required, 0, false, NULL},
+    {"preferredDuringSchedulingIgnoredDuringExecution", read_preferred, 0, false, NULL},
 };
 
 static int read_node_affinity(const struct yaml_at *at, void *out, struct err *err)
@@ -200,14 +253,26 @@ static int read_affinity(const struct yaml_at *at, void *draft, struct err *err)
 {
     struct role_draft *d = draft;
     struct matches l = {.arena = d->arena};
+    uint32_t term = 0, old = 0;
     struct queued_match *v;
+    size_t n = 0;
 
     if (yaml_walk(at, affinity_fields, ARRAY_LEN(affinity_fields), &l, err))
         return -1;
-    v = arena_alloc(d->arena, l.n * sizeof(*v));
-    memcpy(v, l.v, l.n * sizeof(*v));
+    if (l.n == 0)
+        return yaml_fail(at, err, "nodeAffinity says nothing; name what is required or preferred");
+    v = arena_alloc(d->arena, (l.n + 1) * sizeof(*v));
+    for (int is_preferred = 0; is_preferred < 2; is_preferred++)
+        for (size_t i = 0; i < l.n; i++)
+            if ((l.v[i].weight > 0) == is_preferred)
+                v[n++] = l.v[i];
+    for (size_t i = 0; i < n; i++) { /* ascending, now that they have moved */
+        term += v[i].term != old;
+        old = v[i].term;
+        v[i].term = term;
+    }
     d->role.affinity = v;
-    d->role.n_affinity = l.n;
+    d->role.n_affinity = n;
     return 0;
 }
 

@@ -118,6 +118,8 @@ void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory
 /* May the role's pods go to this node at all (constraint, model, shared GPUs)?
  * Health and free amounts are not looked at. */
 bool role_allows(const struct demand_role *role, const struct node *n);
+/* How much the role prefers the node, 0..1000; 1000 when it prefers none. */
+uint32_t role_liking(const struct demand_role *role, const struct node *n);
 /* Pods of a role with GPUs that the free GPUs of nodes hold that it may use, in this domain; counts
  * no further than enough. d: of c or of its original. */
 uint64_t role_slots_within(const struct demand_role *role, const struct cluster *c,

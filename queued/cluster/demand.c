@@ -79,6 +79,16 @@ bool role_allows(const struct demand_role *role, const struct node *n)
     return constraint_allows(role->constraint, n->ix, &marks);
 }
 
+uint32_t role_liking(const struct demand_role *role, const struct node *n)
+{
+    struct node_marks marks;
+
+    if (!n->is_known)
+        return 0;
+    marks = node_marks_of(n);
+    return constraint_liking(role->constraint, n->ix, &marks);
+}
+
 uint64_t role_slots_within(const struct demand_role *role, const struct cluster *c,
                            const struct domain *d, uint64_t enough)
 {
@@ -291,6 +301,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     for (uint32_t i = 0; i < spec->n_roles; i++) {
         d->same_driver |= d->roles[i].same_driver && d->most > 1;
         d->has_soft_spread |= d->roles[i].spread.is_soft;
+        d->has_likings |= constraint_likes_some(d->roles[i].constraint);
     }
     fill_topology(c, d, spec);
     fill_licences(c, d, spec);

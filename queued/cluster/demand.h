@@ -61,6 +61,7 @@ struct demand {
     bool has_licences, lost_licence; /* lost: one left the configuration */
     uint32_t licences[LICENCES_MAX]; /* by index in the settings, of the whole gang */
     bool has_soft_spread;
+    bool has_likings; /* some role prefers some nodes */
     bool same_driver; /* several pods are of roles that need it */
     enum preempts preempts;
     uint64_t max_lost; /* GPU-microseconds that its victims may lose together */

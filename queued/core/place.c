@@ -11,6 +11,8 @@
 
 #include "core/place_fill.h"
 
+enum { LIKINGS_TRIED = 4 };
+
 bool place_excludes(const uint32_t *excluded, uint32_t node_ix)
 {
     for (int i = 0; excluded && i < JOB_EXCLUDED_MAX; i++)
@@ -234,7 +236,8 @@ static bool host_may_hold(const struct paper *p, const struct node *n)
             return false;
     for (uint32_t r = 0; r < w->demand->n_roles; r++)
         if (p->counts[r] && ((w->models[r] != MODELS_MAX && w->models[r] != n->model) ||
-                             !role_allows(&w->demand->roles[r], n)))
+                             !role_allows(&w->demand->roles[r], n) ||
+                             (p->least && role_liking(&w->demand->roles[r], n) < p->least)))
             return false;
     return is_inside_required(p, n->domain[w->demand->hierarchy]);
 }
@@ -359,6 +362,51 @@ static void try_drivers(struct paper *p)
             try_levels(p);
 }
 
+/* The most that a role likes a host it may use, below a bound. */
+static uint32_t next_liking(const struct paper *p, uint32_t bound)
+{
+    const struct demand *d = p->wish->demand;
+    uint32_t best = 0;
+
+    for (size_t i = 0; i < p->c->by_name.n; i++) {
+        const struct node *n = p->c->nodes.v[p->c->by_name.v[i]];
+
+        for (uint32_t r = 0; r < d->n_roles && n->is_usable; r++) {
+            uint32_t likes = role_liking(&d->roles[r], n);
+
+            if (likes > best && likes < bound && constraint_likes_some(d->roles[r].constraint) &&
+                role_allows(&d->roles[r], n))
+                best = likes;
+        }
+    }
+    return best;
+}
+
+/* The same on preferred hosts alone, the best liked first, where the topology is none the worse. */
+static void try_preferred(struct paper *p)
+{
+    struct placement_member *any_members = p->best_members;
+    struct score any = p->best;
+
+    p->best_members = xcalloc(p->pods, sizeof(*p->best_members));
+    p->least = 1001;
+    for (int tries = 0; tries < LIKINGS_TRIED; tries++) {
+        p->least = next_liking(p, p->least);
+        p->is_found = false;
+        if (p->least)
+            try_drivers(p);
+        if (!p->least || (p->is_found && p->best.topology >= any.topology))
+            break;
+        p->is_found = false;
+    }
+    free(p->is_found ? any_members : p->best_members);
+    if (p->is_found)
+        return;
+    p->is_found = true;
+    p->best = any;
+    p->best_members = any_members;
+}
+
 /* Levels and counts as the wish changes them. */
 static void read_wish(struct paper *p)
 {
@@ -445,6 +493,8 @@ bool place_gang(const struct cluster *c, const struct place_wish *wish, struct p
     p.any_skew = !p.is_found && wish->demand->has_soft_spread;
     if (p.any_skew)
         try_drivers(&p);
+    if (p.is_found && wish->demand->has_likings && !wish->on_empty)
+        try_preferred(&p);
     free(p.members);
     vec_fini(&p.hosts);
     if (!p.is_found) {

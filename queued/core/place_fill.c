@@ -170,7 +170,7 @@ static uint64_t count_slots(struct paper *p, uint32_t role)
         if (p->driver != IX_NONE && r->same_driver && n->driver != p->driver)
             continue;
         h->slots = times(p, role, h);
-        if (h->slots && !role_allows(r, n))
+        if (h->slots && (!role_allows(r, n) || (p->least && role_liking(r, n) < p->least)))
             h->slots = 0;
         sum += h->slots;
     }

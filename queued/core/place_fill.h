@@ -27,6 +27,7 @@ struct paper {
     uint32_t required, preferred; /* the demand's levels, relaxed where the wish says so */
     uint32_t counts[JOB_ROLES_MAX];
     uint32_t pods;
+    uint32_t least;                     /* liking of hosts, per mille; 0: any */
     uint32_t driver;                    /* of the gang's roles that must have one; IX_NONE: any */
     bool any_skew;                      /* of roles whose spread is soft */
     uint32_t n_counting[JOB_ROLES_MAX]; /* groups of a role in the whole cluster; 0: not known */

@@ -152,9 +152,15 @@ void score_job(const struct state *s, const struct job *j, struct score *ret)
     struct share_in_use share = {0};
 
     *ret = (struct score){0};
-    for (uint32_t i = 0; i < j->n_members; i++)
-        if (j->members[i].phase != MEMBER_ABSENT)
-            hosts[n_hosts++] = j->members[i].node_ix;
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *m = &j->members[i];
+
+        if (m->phase == MEMBER_ABSENT)
+            continue;
+        ret->liking += role_liking(&j->demand->roles[m->role], s->cluster.nodes.v[m->node_ix]);
+        hosts[n_hosts++] = m->node_ix;
+    }
+    ret->liking /= n_hosts ? n_hosts : 1;
     score_cost(&s->cluster, j->demand, hosts, n_hosts, ret);
     for (uint32_t i = 0; i < ret->hosts; i++) {
         const struct node *n = s->cluster.nodes.v[hosts[i]];
@@ -178,5 +184,8 @@ const char *score_text(char buf[SCORE_TEXT_MAX + 1], const struct state *s, cons
         score->total, score->topology, (unsigned long long)score->best,
         (unsigned long long)score->cost, score->packing, score->hosts, score->hosts == 1 ? "" : "s",
         d ? h->levels[d->level].name : "no common domain", d ? " " : "", d ? d->path : "");
+    if (j->demand->has_likings)
+        (void)snprintf(buf + strlen(buf), SCORE_TEXT_MAX + 1 - strlen(buf), ", preferred %u",
+                       score->liking);
     return buf;
 }

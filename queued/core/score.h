@@ -20,6 +20,7 @@ struct score {
     uint32_t total;    /* 0..1000, bigger is better */
     uint32_t topology; /* 0..1000: best / cost */
     uint32_t packing;  /* 0..1000: share of the hosts' GPUs (without any: CPUs) that are in use */
+    uint32_t liking;   /* 0..1000: how much its roles prefer the hosts; of score_job() alone */
     uint64_t cost;     /* 1000, and the cost of each domain and host more than one */
     uint64_t best;     /* the cost on the same cluster, were it empty */
     uint32_t hosts;

@@ -229,6 +229,8 @@ static void add_tolerations(struct str *out, const struct spec_role *r)
             add_pair(out, "value", t->value ? t->value : "");
         if (t->effect)
             add_pair(out, "effect", t->effect);
+        if (t->is_limited)
+            str_addf(out, ",\"tolerationSeconds\":%llu", (unsigned long long)t->seconds);
         str_add(out, "}");
     }
     str_add(out, "]");

@@ -31,6 +31,7 @@ static const struct rpc_rule toleration_rules[] = {
     {"operator", RULE_LINE, 0, 16, 1},
     {"value", RULE_LINE, 0, LABEL_MAX, 1},
     {"effect", RULE_LINE, 0, 32, 1},
+    {"seconds", RULE_NUMBER, 0, TOLERATION_SECONDS_MAX, 1},
 };
 
 static const struct rpc_rule match_rules[] = {
@@ -38,6 +39,7 @@ static const struct rpc_rule match_rules[] = {
     {"key", RULE_LINE, 1, LABEL_KEY_MAX, 1},
     {"operator", RULE_LINE, 1, 16, 1},
     {"values", RULE_LINE, 0, LABEL_MAX, ROLE_ARGS_MAX},
+    {"weight", RULE_NUMBER, 1, MATCH_WEIGHT_MAX, 1},
 };
 
 static const struct rpc_rule volume_rules[] = {

@@ -53,6 +53,8 @@ static void tolerations_from(struct arena *a, const Queued__V1__Role *m, struct 
         r->tolerations[i].exists = t->operator_ && strcmp(t->operator_, "Exists") == 0;
         r->tolerations[i].value = text_from(a, t->value);
         r->tolerations[i].effect = name_from(a, t->effect);
+        r->tolerations[i].is_limited = t->has_seconds;
+        r->tolerations[i].seconds = t->seconds;
     }
 }
 
@@ -64,6 +66,7 @@ static void affinity_from(struct arena *a, const Queued__V1__Role *m, struct spe
         const Queued__V1__NodeMatch *from = m->affinity[i];
 
         r->affinity[i].term = from->term;
+        r->affinity[i].weight = from->weight;
         r->affinity[i].key = text_from(a, from->key);
         r->affinity[i].op = text_from(a, from->operator_);
         r->affinity[i].values = strings_from(a, from->values, from->n_values);
@@ -242,6 +245,8 @@ static void tolerations_to(struct arena *a, const struct spec_role *r, Queued__V
         t->operator_ = rpc_text(r->tolerations[i].exists ? "Exists" : "Equal");
         t->value = rpc_text(r->tolerations[i].value);
         t->effect = rpc_text(r->tolerations[i].effect);
+        t->has_seconds = r->tolerations[i].is_limited;
+        t->seconds = r->tolerations[i].seconds;
         m->tolerations[i] = t;
     }
 }
@@ -268,6 +273,8 @@ static void affinity_to(struct arena *a, const struct spec_role *r, Queued__V1__
         queued__v1__node_match__init(to);
         to->has_term = true;
         to->term = r->affinity[i].term;
+        to->has_weight = r->affinity[i].weight > 0;
+        to->weight = r->affinity[i].weight;
         to->key = rpc_text(r->affinity[i].key);
         to->operator_ = rpc_text(r->affinity[i].op);
         to->n_values = r->affinity[i].values.n;

@@ -15,6 +15,8 @@
 #include "util/parse.h"
 #include "util/vec.h"
 
+enum { LIKING_UNKNOWN = UINT16_MAX };
+
 struct constraint {
     char *text;
     uint32_t n_users;
@@ -22,6 +24,8 @@ struct constraint {
     struct spec_role wish;
     uint64_t closed;              /* pools */
     VEC(uint64_t) known, allowed; /* answers by node_ix, as bits */
+    uint32_t weights;             /* of all preferred terms together */
+    VEC(uint16_t) liking;         /* by node_ix; LIKING_UNKNOWN */
     UT_hash_handle hh;
 };
 
@@ -38,16 +42,17 @@ void constraint_describe(struct str *b, const struct spec_role *role)
     for (uint32_t i = 0; i < role->n_tolerations; i++) {
         const struct spec_toleration *t = &role->tolerations[i];
 
-        str_addf(b, "\x1et%s\x1f%d\x1f%s\x1f%s", t->key ? t->key : "", t->exists,
-                 t->value ? t->value : "", t->effect ? t->effect : "");
+        str_addf(b, "\x1et%s\x1f%d\x1f%s\x1f%s%s", t->key ? t->key : "", t->exists,
+                 t->value ? t->value : "", t->effect ? t->effect : "",
+                 t->is_limited ? "\x1fl" : "");
     }
     for (uint32_t i = 0; i < role->n_affinity; i++) {
         const struct spec_match *m = &role->affinity[i];
 
         str_addf(b,
                  "\x1e"
-                 "a%u\x1f%s\x1f%s",
-                 m->term, m->key, m->op);
+                 "a%u\x1f%u\x1f%s\x1f%s",
+                 m->term, m->weight, m->key, m->op);
         describe_strings(b, "\x1f", &m->values);
     }
     describe_strings(b, "\x1en", &role->nodes);
@@ -80,6 +85,9 @@ struct constraint *constraint_intern(struct constraint **table, const struct spe
     k->n_users = 1;
     k->closed = closed;
     spec_copy_placement(&k->arena, &k->wish, role);
+    for (uint32_t i = 0; i < role->n_affinity; i++)
+        if (i == 0 || role->affinity[i].term != role->affinity[i - 1].term)
+            k->weights += role->affinity[i].weight;
     HASH_ADD_KEYPTR(hh, *table, k->text, strlen(k->text), k);
     return k;
 }
@@ -95,6 +103,7 @@ static void drop(struct constraint **table, struct constraint *k)
     arena_fini(&k->arena);
     vec_fini(&k->known);
     vec_fini(&k->allowed);
+    vec_fini(&k->liking);
     free(k->text);
     free(k);
 }
@@ -194,13 +203,14 @@ static bool matches(const struct spec_match *m, const char *value)
     return value && is_beyond(m, value); /* Gt, Lt */
 }
 
-/* Does one term hold whole? Else *ret_key is what failed of the last one. */
+/* Does one required term hold whole, or is there none? Else *ret_key is what failed of the last
+ * one. */
 static bool has_affinity(const struct spec_role *w, const struct node_marks *node,
                          const char **ret_key)
 {
     bool holds = true;
 
-    for (uint32_t i = 0; i < w->n_affinity; i++) {
+    for (uint32_t i = 0; i < w->n_affinity && !w->affinity[i].weight; i++) {
         const struct spec_match *m = &w->affinity[i];
 
         if (i && m->term != w->affinity[i - 1].term) {
@@ -274,12 +284,13 @@ static bool has_version(const struct node_marks *node, const char *min, const ch
     return is_enough;
 }
 
+/* What is tolerated for a time only would end soon: it is no place to start. */
 static bool is_tolerated(const struct spec_role *w, const struct node_taint *taint)
 {
     for (uint32_t i = 0; i < w->n_tolerations; i++) {
         const struct spec_toleration *t = &w->tolerations[i];
 
-        if (t->key && strcmp(t->key, taint->key) != 0)
+        if (t->is_limited || (t->key && strcmp(t->key, taint->key) != 0))
             continue;
         if (t->effect && strcmp(t->effect, taint->effect) != 0)
             continue;
@@ -363,9 +374,45 @@ int constraint_known(const struct constraint *k, uint32_t node_ix)
     return (int)(k->allowed.v[at] >> node_ix % 64 & 1);
 }
 
+/* The weights of the preferred terms that hold, as a share of all. */
+static uint16_t liking_of(const struct constraint *k, const struct node_marks *node)
+{
+    const struct spec_role *w = &k->wish;
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < w->n_affinity;) {
+        uint32_t term = w->affinity[i].term, weight = w->affinity[i].weight;
+
+        for (; i < w->n_affinity && w->affinity[i].term == term; i++)
+            if (!matches(&w->affinity[i], node_marks_label(node, w->affinity[i].key)))
+                weight = 0;
+        sum += weight;
+    }
+    return (uint16_t)(sum * 1000 / k->weights);
+}
+
+bool constraint_likes_some(const struct constraint *k)
+{
+    return k->weights > 0;
+}
+
+uint32_t constraint_liking(struct constraint *k, uint32_t node_ix, const struct node_marks *node)
+{
+    if (!k->weights)
+        return 1000;
+    while (k->liking.n <= node_ix)
+        *vec_push(&k->liking) = LIKING_UNKNOWN;
+    if (k->liking.v[node_ix] == LIKING_UNKNOWN)
+        k->liking.v[node_ix] = liking_of(k, node);
+    return k->liking.v[node_ix];
+}
+
 void constraint_forget(struct constraint *const *table, uint32_t node_ix)
 {
-    for (struct constraint *k = *table; k; k = k->hh.next)
+    for (struct constraint *k = *table; k; k = k->hh.next) {
         if (node_ix / 64 < k->known.n)
             k->known.v[node_ix / 64] &= ~(UINT64_C(1) << node_ix % 64);
+        if (node_ix < k->liking.n)
+            k->liking.v[node_ix] = LIKING_UNKNOWN;
+    }
 }

@@ -73,6 +73,11 @@ enum refusal constraint_refusal(const struct constraint *k, const struct node_ma
 bool constraint_allows(struct constraint *k, uint32_t node_ix, const struct node_marks *node);
 /* The same where it is remembered: 1 yes, 0 no, -1 it is not. */
 int constraint_known(const struct constraint *k, uint32_t node_ix);
+/* Does it prefer some nodes to others? */
+bool constraint_likes_some(const struct constraint *k);
+/* How much it prefers the node of this index, 0..1000: the weights of the preferred terms that hold
+ * there, of all. 1000 without such terms. Remembered until constraint_forget(). */
+uint32_t constraint_liking(struct constraint *k, uint32_t node_ix, const struct node_marks *node);
 /* What is written on this node has changed, or the node is another. */
 void constraint_forget(struct constraint *const *table, uint32_t node_ix);
 

@@ -83,6 +83,7 @@ void spec_copy_placement(struct arena *a, struct spec_role *to, const struct spe
     to->affinity = arena_alloc(a, from->n_affinity * sizeof(*to->affinity));
     for (uint32_t i = 0; i < from->n_affinity; i++) {
         to->affinity[i].term = from->affinity[i].term;
+        to->affinity[i].weight = from->affinity[i].weight;
         to->affinity[i].key = copy_text(a, from->affinity[i].key);
         to->affinity[i].op = copy_text(a, from->affinity[i].op);
         to->affinity[i].values = copy_strings(a, &from->affinity[i].values);
@@ -321,6 +322,17 @@ static void feed_role_more(const struct feed *f, const struct spec_role *r)
         feed_text(f, r->affinity[i].key);
         feed_text(f, r->affinity[i].op);
         feed_strings(f, &r->affinity[i].values);
+        if (!r->affinity[i].weight)
+            continue;
+        feed_text(f, "weight");
+        feed_number(f, r->affinity[i].weight);
+    }
+    for (uint32_t i = 0; i < r->n_tolerations; i++) {
+        if (!r->tolerations[i].is_limited)
+            continue;
+        feed_text(f, "tolerationSeconds");
+        feed_number(f, i);
+        feed_number(f, (int64_t)r->tolerations[i].seconds);
     }
     if (r->nodes.n || r->excluded_nodes.n) {
         feed_text(f, "nodes");

@@ -38,6 +38,8 @@ struct spec_toleration {
     bool exists;        /* operator Exists; false: Equal */
     const char *value;  /* for Equal; NULL is "" */
     const char *effect; /* NoSchedule, PreferNoSchedule, NoExecute; NULL: every effect */
+    bool is_limited;    /* NoExecute, for so many seconds */
+    uint64_t seconds;
 };
 
 enum spec_volume_kind {
@@ -66,9 +68,11 @@ struct spec_extended {
     int64_t amount; /* 1.. */
 };
 
-/* A condition on a label of a node. Those of one term hold together; one term is enough. */
+/* A condition on a label of a node. Those of one term hold together; one term is enough. Terms with
+ * a weight are preferred, and come behind those that are required. */
 struct spec_match {
-    uint32_t term; /* ascending */
+    uint32_t term;   /* ascending */
+    uint32_t weight; /* 1..MATCH_WEIGHT_MAX, the same in a term; 0: required */
     const char *key;
     const char *op; /* In, NotIn, Exists, DoesNotExist, Gt, Lt */
     struct spec_strings values;

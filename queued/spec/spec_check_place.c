@@ -37,8 +37,12 @@ static int check_affinity(const struct check *c, const struct spec_role *r)
         for (uint32_t k = 0; k < m->values.n; k++)
             if (!spec_is_label_value(m->values.v[k]))
                 return spec_bad(c, ".placement.affinity", "values must be label values");
-        if (i && m->term < m[-1].term)
-            return spec_bad(c, ".placement.affinity", "terms must follow each other");
+        if (i && (m->term < m[-1].term || (m->term == m[-1].term && m->weight != m[-1].weight) ||
+                  (!m->weight && m[-1].weight)))
+            return spec_bad(c, ".placement.affinity",
+                            "terms must follow each other, those with a weight last");
+        if (m->weight > MATCH_WEIGHT_MAX)
+            return spec_bad(c, ".placement.affinity", "weights are 1 to 100");
     }
     return 0;
 }
@@ -116,6 +120,9 @@ int spec_check_placement(const struct check *c, const struct spec_role *r)
                             "effect must be NoSchedule, PreferNoSchedule or NoExecute");
         if (t->value && !spec_is_label_value(t->value))
             return spec_bad(c, ".placement.tolerations", "value must be a label value");
+        if (t->is_limited && (!t->effect || strcmp(t->effect, "NoExecute") != 0))
+            return spec_bad(c, ".placement.tolerations",
+                            "tolerationSeconds needs the effect NoExecute");
         if (!may_tolerate(c, t->key))
             return err_set(c->err, ERR_REFUSED,
                            "%s.placement.tolerations: tenant %s may not tolerate '%s'; its list is "

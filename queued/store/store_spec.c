@@ -83,6 +83,8 @@ static void make_tolerations(role_record *r, const struct spec_role *role, struc
         PACK(t, exists, from->exists);
         t->value = text(from->value);
         t->effect = text(from->effect);
+        t->has_seconds = from->is_limited;
+        t->seconds = from->seconds;
         r->tolerations[i] = t;
     }
 }
@@ -96,6 +98,7 @@ static void make_affinity(role_record *r, const struct spec_role *role, struct a
 
         queued__record__match_record__init(m);
         PACK(m, term, role->affinity[i].term);
+        PACK(m, weight, role->affinity[i].weight);
         m->key = text(role->affinity[i].key);
         m->operator_ = text(role->affinity[i].op);
         m->values = make_strings(&role->affinity[i].values, &m->n_values, a);
@@ -271,6 +274,8 @@ static void take_tolerations(struct spec_role *role, const role_record *r, struc
             .exists = t->exists,
             .value = copy(a, t->value),
             .effect = copy(a, t->effect),
+            .is_limited = t->has_seconds,
+            .seconds = t->seconds,
         };
     }
 }
@@ -281,6 +286,7 @@ static void take_affinity(struct spec_role *role, const role_record *r, struct a
     role->affinity = arena_alloc(a, r->n_affinity * sizeof(*role->affinity));
     for (size_t i = 0; i < r->n_affinity; i++) {
         role->affinity[i].term = r->affinity[i]->term;
+        role->affinity[i].weight = r->affinity[i]->weight;
         role->affinity[i].key = copy(a, r->affinity[i]->key);
         role->affinity[i].op = copy(a, r->affinity[i]->operator_);
         take_strings(&role->affinity[i].values, r->affinity[i]->values, r->affinity[i]->n_values,

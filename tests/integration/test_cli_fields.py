@@ -18,7 +18,9 @@ class Fields(CliSite):
             "    resources:",
             "    placement:\n      excludeNodes: [gpu-none]\n      affinity: {nodeAffinity: {"
             "requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions:"
-            " [{key: gang.queued/rack, operator: Exists}]}]}}}\n    resources:",
+            " [{key: gang.queued/rack, operator: Exists}]}]}, preferredDuringSchedulingIgnoredDuring"
+            "Execution: [{weight: 9, preference: {matchExpressions: [{key: nosuch, operator: Exists}]}}]"
+            "}}\n    resources:",
         )
         return self.good("submit", "-f", "-", "-o", "name", stdin=job).strip()[4:]
 
@@ -32,7 +34,7 @@ class Fields(CliSite):
         self.good("release", first)
         self.assertEqual(self.run_cli("wait", second, "--for", "running", "--timeout", "30s")[0], 0)
         stored = self.good("describe", second, "--spec")
-        for want in ("size: 2", "operator: Exists", "gpu-none", "condition: succeeded"):
+        for want in ("size: 2", "operator: Exists", "weight: 9", "gpu-none", "condition: succeeded"):
             self.assertIn(want, stored)
         self.good("cancel", second)
         self.assertEqual(self.run_cli("wait", third, "--timeout", "30s")[0], 1)

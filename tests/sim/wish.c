@@ -118,6 +118,19 @@ static void some_licence(struct spec *s)
     s->licences[0] = (struct spec_extended){"tool", 1 + (int64_t)(spec_gpus(s) / 5 % 2)};
 }
 
+/* Without a draw: small ones like one block, and a rack in it more. */
+static void some_preference(struct spec *s, struct spec_role *r)
+{
+    static const char *block[] = {"b1"}, *rack[] = {"r1"};
+
+    if (r->gpus == 0 || r->gpus > 4 || r->replicas > 3)
+        return;
+    r->n_affinity = 2;
+    r->affinity = arena_alloc(&s->arena, 2 * sizeof(*r->affinity));
+    r->affinity[0] = (struct spec_match){1, 80, "gang.queued/block", "In", {block, 1}};
+    r->affinity[1] = (struct spec_match){2, 20, "gang.queued/rack", "In", {rack, 1}};
+}
+
 /* Without a draw, so that older seeds stay what they were. */
 static void some_spread(struct spec *s, struct spec_role *r)
 {
@@ -328,8 +341,10 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
                     !(s->on_preemption && strcmp(s->on_preemption, "end") == 0);
     if (seed & CRUMBLY ? !rng_one_in(&g, 5) : rng_one_in(&g, 5))
         crumb_or_node(s, &g);
-    for (uint32_t i = 0; i < s->n_roles; i++)
+    for (uint32_t i = 0; i < s->n_roles; i++) {
         some_spread(s, &s->roles[i]);
+        some_preference(s, &s->roles[i]);
+    }
     some_growth(s, &g);
     some_instants(s, seed);
     some_licence(s);

@@ -69,7 +69,7 @@ static void affinity_matches_as_kubernetes_does(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *values[] = {"x", rows[i].wanted};
-        struct spec_match m = {1, "key", rows[i].op, {&values[*rows[i].op != 'I'], 1}};
+        struct spec_match m = {1, 0, "key", rows[i].op, {&values[*rows[i].op != 'I'], 1}};
         struct spec_role role = {.affinity = &m, .n_affinity = 1};
 
         if (*rows[i].op == 'I') /* the last of several */
@@ -85,10 +85,10 @@ static void affinity_matches_as_kubernetes_does(void **state)
 static void one_term_is_enough_and_holds_whole(void **state)
 {
     const char *a = "a", *b = "b";
-    struct spec_match m[] = {{1, "x", "In", {&a, 1}},
-                             {1, "y", "In", {&a, 1}},
-                             {2, "x", "In", {&b, 1}},
-                             {2, "y", "In", {&b, 1}}};
+    struct spec_match m[] = {{1, 0, "x", "In", {&a, 1}},
+                             {1, 0, "y", "In", {&a, 1}},
+                             {2, 0, "x", "In", {&b, 1}},
+                             {2, 0, "y", "In", {&b, 1}}};
     struct spec_role role = {.affinity = m, .n_affinity = 4};
 
     (void)state;
@@ -99,6 +99,57 @@ static void one_term_is_enough_and_holds_whole(void **state)
         assert_int_equal(judge(&role, "n0", l, 2),
                          bits == 0 || bits == 3 ? REFUSAL_OF_NONE : REFUSED_SELECTOR);
     }
+}
+
+static void what_is_preferred_is_not_required_and_weighs(void **state)
+{
+    const char *a = "a";
+    struct spec_match m[] = {{1, 0, "x", "Exists", {0}},
+                             {2, 30, "x", "In", {&a, 1}},
+                             {2, 30, "y", "Exists", {0}},
+                             {3, 10, "x", "In", {&a, 1}}};
+    static const struct {
+        const char *x, *y;
+        uint32_t likes;
+    } rows[] = {{"a", "y", 1000}, {"a", "other", 250}, {"b", "y", 0}};
+    struct spec_role role = {.affinity = m, .n_affinity = 4}, plain = {.affinity = m};
+    struct constraint *table = NULL, *k = constraint_intern(&table, &role, 0);
+
+    (void)state;
+    assert_int_equal(with_label(&role, "x", "b"), REFUSAL_OF_NONE);
+    assert_int_equal(with_label(&role, "y", "b"), REFUSED_SELECTOR);
+    assert_true(constraint_likes_some(k));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct node_label l[] = {{text("x"), text(rows[i].x)}, {text(rows[i].y), text("1")}};
+        struct node_marks marks = {.name = "n", .labels = l, .n_labels = 2, .pool = IX_NONE};
+
+        assert_int_equal(constraint_liking(k, 7, &marks), rows[i].likes);
+        marks.n_labels = 0;
+        assert_int_equal(constraint_liking(k, 7, &marks), rows[i].likes); /* remembered */
+        constraint_forget(&table, 7);
+    }
+    constraint_release(&table, k);
+    plain.n_affinity = 1;
+    k = constraint_intern(&table, &plain, 0);
+    assert_false(constraint_likes_some(k));
+    constraint_table_fini(&table);
+}
+
+static void a_taint_that_is_tolerated_for_a_time_is_no_place_to_start(void **state)
+{
+    struct spec_toleration t = {.key = "bad", .exists = true, .effect = "NoExecute"};
+    struct spec_role role = {.tolerations = &t, .n_tolerations = 1};
+    struct node_taint taint = {text("bad"), text(""), "NoExecute"};
+    struct node_marks marks = {.name = "n", .taints = &taint, .n_taints = 1, .pool = IX_NONE};
+    struct constraint *table = NULL, *ever = constraint_intern(&table, &role, 0), *limited;
+
+    (void)state;
+    t.is_limited = true;
+    t.seconds = 300;
+    limited = constraint_intern(&table, &role, 0);
+    assert_int_equal(constraint_refusal(ever, &marks, NULL), REFUSAL_OF_NONE);
+    assert_int_equal(constraint_refusal(limited, &marks, NULL), REFUSED_TAINT);
+    constraint_table_fini(&table);
 }
 
 static void nodes_are_named_and_excluded(void **state)
@@ -149,11 +200,12 @@ static void drivers_are_compared_by_number(void **state)
 static void equal_wishes_share_a_constraint_and_others_do_not(void **state)
 {
     const char *name = "n0";
-    struct spec_match m = {1, "n0", "Exists", {0}};
+    struct spec_match m = {1, 0, "n0", "Exists", {0}}, liked = {1, 5, "n0", "Exists", {0}};
     const struct spec_role roles[] = {
         {.nodes = {&name, 1}},
         {.excluded_nodes = {&name, 1}},
         {.affinity = &m, .n_affinity = 1},
+        {.affinity = &liked, .n_affinity = 1},
         {.gpu_memory_min = 1 << 30},
         {.driver_min = "550"},
         {.cuda_min = "550"},
@@ -179,6 +231,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(affinity_matches_as_kubernetes_does),
         cmocka_unit_test(one_term_is_enough_and_holds_whole),
+        cmocka_unit_test(what_is_preferred_is_not_required_and_weighs),
+        cmocka_unit_test(a_taint_that_is_tolerated_for_a_time_is_no_place_to_start),
         cmocka_unit_test(nodes_are_named_and_excluded),
         cmocka_unit_test(gpu_memory_is_compared_in_bytes),
         cmocka_unit_test(drivers_are_compared_by_number),

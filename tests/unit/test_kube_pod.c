@@ -192,7 +192,7 @@ static void fill_worker(struct spec *s, struct spec_role *r)
                             .working_dir = "/work",
                             .n_extended = 1,
                             .n_volumes = 2,
-                            .n_tolerations = 2};
+                            .n_tolerations = 3};
     r->env = pair_of(s, "MASTER_PORT", "1234");
     r->extended = arena_alloc(&s->arena, sizeof(*r->extended));
     r->extended[0] = (struct spec_extended){"rdma/hca", 4};
@@ -207,10 +207,12 @@ static void fill_worker(struct spec *s, struct spec_role *r)
                                          .kind = SPEC_VOLUME_EMPTY_DIR,
                                          .mount_path = "/scratch",
                                          .size_bytes = INT64_C(10) << 30};
-    r->tolerations = arena_alloc(&s->arena, 2 * sizeof(*r->tolerations));
+    r->tolerations = arena_alloc(&s->arena, 3 * sizeof(*r->tolerations));
     r->tolerations[0] =
         (struct spec_toleration){.key = "nvidia.com/gpu", .exists = true, .effect = "NoSchedule"};
     r->tolerations[1] = (struct spec_toleration){.key = "team", .value = "a"};
+    r->tolerations[2] = (struct spec_toleration){
+        .key = "sick", .exists = true, .effect = "NoExecute", .is_limited = true, .seconds = 90};
 }
 
 static void setup(struct fixture *f)

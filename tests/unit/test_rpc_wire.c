@@ -450,7 +450,9 @@ static void feed_str(void *ctx, const void *p, size_t len)
 static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **state)
 {
     const char *names[] = {"n0", "n1"};
-    struct spec_match match = {2, "zone", "NotIn", {names, 2}};
+    struct spec_match match = {2, 7, "zone", "NotIn", {names, 2}};
+    struct spec_toleration limited = {
+        .key = "sick", .effect = "NoExecute", .is_limited = true, .seconds = 90};
     struct spec_pair waits = {"first", "failed"};
     uint32_t codes[] = {3, 137};
     struct spec_rule rules[] = {{codes, 2, {NULL, 0}, SPEC_FAIL},
@@ -469,6 +471,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     s->licences = &licence;
     s->n_licences = 1;
     role->affinity = &match;
+    role->tolerations = &limited;
+    role->n_tolerations = 1;
     role->n_affinity = 1;
     role->nodes = match.values;
     role->excluded_nodes = (struct spec_strings){names, 1};

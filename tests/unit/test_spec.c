@@ -208,7 +208,7 @@ static void affinity(struct spec *s, const char *op, uint32_t n)
 
     s->roles[0].n_affinity = 1;
     s->roles[0].affinity = arena_alloc(&s->arena, sizeof(*s->roles[0].affinity));
-    s->roles[0].affinity[0] = (struct spec_match){1, "zone", op, {values, n}};
+    s->roles[0].affinity[0] = (struct spec_match){1, 0, "zone", op, {values, n}};
 }
 
 static void odd_slices(struct spec *s)

@@ -86,11 +86,20 @@ static void check_failure_policy(const struct queued_spec *s)
 
 static void check_placement(const struct queued_role *w)
 {
-    assert_int_equal(w->n_affinity, 3);
+    assert_int_equal(w->n_affinity, 6); /* what is required first */
     assert_int_equal(w->affinity[1].term, 1);
     assert_string_equal(w->affinity[1].operator_, "DoesNotExist");
     assert_int_equal(w->affinity[2].term, 2);
     assert_string_equal(w->affinity[2].values[0], "7");
+    assert_int_equal(w->affinity[2].weight, 0);
+    assert_int_equal(w->affinity[3].term, 3);
+    assert_int_equal(w->affinity[3].weight, 40);
+    assert_string_equal(w->affinity[5].key, "old");
+    assert_int_equal(w->affinity[5].term, 4);
+    assert_int_equal(w->affinity[4].weight, 100);
+    assert_int_equal(w->affinity[5].weight, 100);
+    assert_true(!w->tolerations[1].has_seconds && w->tolerations[2].has_seconds);
+    assert_int_equal(w->tolerations[2].seconds, 60);
     assert_int_equal(w->n_nodes, 2);
     assert_string_equal(w->excluded_nodes[0], "gpu-003");
     assert_string_equal(w->driver_min, "550.54");

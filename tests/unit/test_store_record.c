@@ -186,7 +186,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
     const struct store_bytes key = {"12345678", 8};
 
     const char *values[] = {"a", "b"};
-    struct spec_match match = {3, "zone", "NotIn", {values, 2}};
+    struct spec_match match = {3, 7, "zone", "NotIn", {values, 2}};
     uint32_t codes[] = {3, 137};
     struct spec_rule rule = {codes, 2, {values, 2}, SPEC_EXCLUDE};
 
