@@ -465,38 +465,50 @@ static struct config *config_new(void)
     return c;
 }
 
+static int read_doc(struct config **ret, const struct yaml_doc *doc, struct err *err)
+{
+    struct config_reading r = {.c = config_new(), .doc = doc};
+    struct yaml_at at = {doc, doc->n ? doc->roots[0] : NULL, ""};
+
+    if (doc->n != 1) {
+        err_set(err, ERR_INVALID, "%s: expected one YAML document, found %zu", doc->file, doc->n);
+    } else if (!yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), &r, err) &&
+               !config_read_tenants(&r, err) && !config_read_pools(&r, err) &&
+               !read_users(&r, err) && !check_whole(&r, err)) {
+        *ret = r.c;
+        return 0;
+    }
+    config_destroy(r.c);
+    return -1;
+}
+
 int config_load(struct config **ret, const char *path, struct err *err)
 {
-    struct config_reading r = {.c = config_new()};
     struct yaml_doc *doc = NULL;
-    struct yaml_at at = {0};
-    int rc = -1;
+    int rc;
 
     if (yaml_parse_file(&doc, path, err)) {
         if (err->code == ERR_NOT_FOUND)
             err_set(err, ERR_NOT_FOUND,
                     "%s: there is no such file; name another with --config, see queued.conf(5)",
                     path);
-        goto out;
+        return -1;
     }
-    r.doc = doc;
-    if (doc->n != 1) {
-        err_set(err, ERR_INVALID, "%s: expected one YAML document, found %zu", path, doc->n);
-        goto out;
-    }
-    at = (struct yaml_at){doc, doc->roots[0], ""};
-    if (yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), &r, err))
-        goto out;
-    if (config_read_tenants(&r, err) || config_read_pools(&r, err) || read_users(&r, err) ||
-        check_whole(&r, err))
-        goto out;
-    *ret = r.c;
-    r.c = NULL;
-    rc = 0;
-
-out:
+    rc = read_doc(ret, doc, err);
     yaml_destroy(doc);
-    config_destroy(r.c);
+    return rc;
+}
+
+int config_parse(struct config **ret, const char *name, const char *text, size_t len,
+                 struct err *err)
+{
+    struct yaml_doc *doc = NULL;
+    int rc;
+
+    if (yaml_parse(&doc, name, text, len, err))
+        return -1;
+    rc = read_doc(ret, doc, err);
+    yaml_destroy(doc);
     return rc;
 }
 

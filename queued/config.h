@@ -13,6 +13,7 @@
 
 #include "spec/settings.h"
 #include "util/err.h"
+#include "util/str.h"
 
 enum { CONFIG_PATH_MAX = 255, CONFIG_LISTEN_MAX = 4, CONFIG_USERS_MAX = 4096 };
 
@@ -41,9 +42,13 @@ struct config {
 
 /* Read and check a file. -1 INVALID with "FILE:LINE:COLUMN: path: what, and what to do". */
 int config_load(struct config **ret, const char *path, struct err *err);
+/* The same of a text; name stands for the file in errors. */
+int config_parse(struct config **ret, const char *name, const char *text, size_t len,
+                 struct err *err);
 void config_destroy(struct config *c);
 /* The configuration in force, defaults filled in, as YAML that config_load() reads back. */
 void config_print(const struct config *c, FILE *out);
+void config_text(const struct config *c, struct str *b);                         /* appended to b */
 const struct config_user *config_user(const struct config *c, const char *name); /* NULL */
 
 #endif

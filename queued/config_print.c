@@ -234,40 +234,45 @@ static void add_fair_share(struct str *b, const struct settings *s)
              s->is_priority_first ? "cluster" : "tenant");
 }
 
+void config_text(const struct config *c, struct str *b)
+{
+    str_add(b, "store: {dir: ");
+    add_text(b, c->store_dir);
+    str_add(b, "}\nlisten: {rpc: ");
+    add_list(b, c->rpc[0], sizeof(c->rpc[0]), c->n_rpc);
+    str_add(b, "}\nkubernetes: {kubeconfig: ");
+    add_text(b, c->kubeconfig);
+    str_addf(b, ", bindMode: %s, events: %s}\n", c->is_bind_direct ? "direct" : "bind",
+             c->has_pod_events ? "pods" : "off");
+    add_levels(b, &c->settings);
+    add_names(b, c);
+    add_duration(b, "nodeLostTimeout", c->settings.node_lost_us);
+    add_duration(b, "\npreemption: {minRuntime", c->settings.min_runtime_us);
+    add_duration(b, ", graceCap", c->settings.grace_cap_us);
+    str_addf(b, "}\ndefragmentation: {gpuHoursPerDay: %llu, dryRun: %s",
+             (unsigned long long)(c->settings.defrag_gpu_us / (UINT64_C(3600) * USEC_PER_SEC)),
+             c->settings.is_defrag_dry ? "true" : "false");
+    str_addf(b, "}\nweights: {topology: %u.%03u, packing: %u.%03u",
+             c->settings.weight_topology / 1000, c->settings.weight_topology % 1000,
+             c->settings.weight_packing / 1000, c->settings.weight_packing % 1000);
+    add_fair_share(b, &c->settings);
+    str_addf(b, "allowSimulation: %s\ninsecureLoopback: {",
+             c->settings.allow_simulation ? "true" : "false");
+    if (*c->insecure_loopback_user) {
+        str_add(b, "user: ");
+        add_text(b, c->insecure_loopback_user);
+    }
+    str_add(b, "}\n");
+    add_tenants(b, &c->settings);
+    add_pools(b, &c->settings);
+    add_users(b, c);
+}
+
 void config_print(const struct config *c, FILE *out)
 {
     struct str b = {0};
 
-    str_add(&b, "store: {dir: ");
-    add_text(&b, c->store_dir);
-    str_add(&b, "}\nlisten: {rpc: ");
-    add_list(&b, c->rpc[0], sizeof(c->rpc[0]), c->n_rpc);
-    str_add(&b, "}\nkubernetes: {kubeconfig: ");
-    add_text(&b, c->kubeconfig);
-    str_addf(&b, ", bindMode: %s, events: %s}\n", c->is_bind_direct ? "direct" : "bind",
-             c->has_pod_events ? "pods" : "off");
-    add_levels(&b, &c->settings);
-    add_names(&b, c);
-    add_duration(&b, "nodeLostTimeout", c->settings.node_lost_us);
-    add_duration(&b, "\npreemption: {minRuntime", c->settings.min_runtime_us);
-    add_duration(&b, ", graceCap", c->settings.grace_cap_us);
-    str_addf(&b, "}\ndefragmentation: {gpuHoursPerDay: %llu, dryRun: %s",
-             (unsigned long long)(c->settings.defrag_gpu_us / (UINT64_C(3600) * USEC_PER_SEC)),
-             c->settings.is_defrag_dry ? "true" : "false");
-    str_addf(&b, "}\nweights: {topology: %u.%03u, packing: %u.%03u",
-             c->settings.weight_topology / 1000, c->settings.weight_topology % 1000,
-             c->settings.weight_packing / 1000, c->settings.weight_packing % 1000);
-    add_fair_share(&b, &c->settings);
-    str_addf(&b, "allowSimulation: %s\ninsecureLoopback: {",
-             c->settings.allow_simulation ? "true" : "false");
-    if (*c->insecure_loopback_user) {
-        str_add(&b, "user: ");
-        add_text(&b, c->insecure_loopback_user);
-    }
-    str_add(&b, "}\n");
-    add_tenants(&b, &c->settings);
-    add_pools(&b, &c->settings);
-    add_users(&b, c);
+    config_text(c, &b);
     (void)fputs(str_text(&b), out); /* the caller looks at ferror() */
     str_fini(&b);
 }

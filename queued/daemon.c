@@ -12,22 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine.h"
 #include "gang.h"
 #include "kube/kube.h"
+#include "life/reload.h"
 #include "loop.h"
+#include "notify.h"
+#include "reconfig.h"
 #include "rpc/rpc_server.h"
 #include "store/store_lmdb.h"
 #include "util/log.h"
 #include "util/mem.h"
 
 struct daemon {
-    struct config *config;
+    struct reconfig config;
     int signal_fd;
     struct store_lmdb *store;
     struct store_port store_port;
@@ -145,6 +146,9 @@ static void run_effect(struct daemon *d, const struct effect *e)
     case EFFECT_POD_DELETE:
         d->cluster.pod_delete(d->cluster.ctx, e->u.pod->ns, e->u.pod->name, e->u.pod->uid);
         break;
+    case EFFECT_SAVE_CONFIG:
+        reconfig_taken(&d->config, d->state->meta.config_generation);
+        break;
     case EFFECT_SAVE_JOB: /* the store has done these */
     case EFFECT_SAVE_SPEC:
     case EFFECT_SAVE_KEY:
@@ -180,7 +184,7 @@ static bool find_user(void *ctx, const char *name, struct rpc_user *ret)
         [ROLE_ADMIN] = RPC_ADMIN,
     };
     struct daemon *d = ctx;
-    const struct config_user *u = config_user(d->config, name);
+    const struct config_user *u = config_user(d->config.now, name);
 
     if (!u)
         return false;
@@ -207,10 +211,13 @@ static int block_signals(void)
 
 static int open_store(struct daemon *d, struct err *err)
 {
-    if (store_lmdb_open(&d->store, d->config->store_dir, err))
+    if (store_lmdb_open(&d->store, d->config.boot->store_dir, err))
         return -1;
     d->store_port = store_lmdb_port(d->store);
-    return d->store_port.load(d->store_port.ctx, d->state, err);
+    if (d->store_port.load(d->store_port.ctx, d->state, err))
+        return -1;
+    reload_started(d->state, config_digest(d->config.boot));
+    return 0;
 }
 
 static int open_door(struct daemon *d, struct err *err)
@@ -219,26 +226,27 @@ static int open_door(struct daemon *d, struct err *err)
         .state = d->state,
         .inbox = d->inbox,
         .store = d->store_port,
-        .n_endpoints = d->config->n_rpc,
-        .loopback_user = d->config->insecure_loopback_user,
+        .n_endpoints = d->config.boot->n_rpc,
+        .loopback_user = d->config.boot->insecure_loopback_user,
         .user = find_user,
         .user_ctx = d,
         .now_us = (uint64_t)clock_now(d),
     };
 
-    for (uint32_t i = 0; i < d->config->n_rpc; i++)
-        setup.endpoints[i] = d->config->rpc[i];
+    for (uint32_t i = 0; i < d->config.boot->n_rpc; i++)
+        setup.endpoints[i] = d->config.boot->rpc[i];
     return rpc_server_create(&d->rpc, &setup, err);
 }
 
-int daemon_create(struct daemon **ret, struct config *c, int *ret_exit, struct err *err)
+int daemon_create(struct daemon **ret, const char *path, struct config *c, int *ret_exit,
+                  struct err *err)
 {
     struct daemon *d = xcalloc(1, sizeof(*d));
 
-    d->config = c;
     d->signal_fd = block_signals();
     d->clock_offset_us = INT64_MIN / 2;
     d->inbox = inbox_create(INBOX_MAX);
+    reconfig_init(&d->config, path, c, d->inbox);
     d->state = state_create(&c->settings);
     *ret_exit = 1;
     if (d->signal_fd < 0) {
@@ -287,32 +295,17 @@ void daemon_destroy(struct daemon *d)
     store_lmdb_close(d->store);
     if (d->signal_fd >= 0)
         close(d->signal_fd);
-    config_destroy(d->config);
+    reconfig_fini(&d->config);
     free(d);
 }
 
 /* ---- running */
 
-/* The readiness message of systemd: one datagram, when NOTIFY_SOCKET says where to. */
-static void notify_ready(void)
+static void look_at_config(void *ctx, bool is_asked)
 {
-    static const char text[] = "READY=1";
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    socklen_t len;
-    int fd;
+    struct daemon *d = ctx;
 
-    if (!path || !*path || strlen(path) >= sizeof(to.sun_path))
-        return;
-    memcpy(to.sun_path, path, strlen(path) + 1);
-    len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-    if (to.sun_path[0] == '@')
-        to.sun_path[0] = '\0'; /* an abstract address */
-    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || sendto(fd, text, sizeof(text) - 1, 0, (struct sockaddr *)&to, len) < 0)
-        log_warn("cannot tell the service manager that we are ready, going on", "path=%s", path);
-    if (fd >= 0)
-        close(fd);
+    reconfig_look(&d->config, is_asked);
 }
 
 static bool is_store_low(void *ctx)
@@ -329,12 +322,14 @@ int daemon_run(struct daemon *d)
         .signal_fd = d->signal_fd,
         .is_low = is_store_low,
         .is_low_ctx = d->store,
+        .look_at_config = look_at_config,
+        .config_ctx = d,
     };
     struct err err;
 
     log_info("ready", "version=%s jobs=%zu rpc=%s", QUEUED_VERSION, d->state->by_id.n,
-             d->config->rpc[0]);
-    notify_ready();
+             d->config.boot->rpc[0]);
+    notify_state("READY=1");
     if (loop_run(&loop, &err)) {
         log_error("the commit failed: ending, nothing unstored was promised; start again",
                   "err=\"%s\"", err.text);

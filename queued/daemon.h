@@ -18,8 +18,10 @@ enum {
 struct daemon;
 
 /* Open the store, load it, bind the addresses, start to talk to the API server, and block the
- * signals that the loop takes. Takes c. -1: err says why, *ret_exit is the exit code. */
-int daemon_create(struct daemon **ret, struct config *c, int *ret_exit, struct err *err);
+ * signals that the loop takes. Takes c, which was read from path. -1: err says why, *ret_exit is
+ * the exit code. */
+int daemon_create(struct daemon **ret, const char *path, struct config *c, int *ret_exit,
+                  struct err *err);
 /* Until a signal ends it. Returns the exit code. */
 int daemon_run(struct daemon *d);
 void daemon_destroy(struct daemon *d);

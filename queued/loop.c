@@ -65,23 +65,23 @@ static bool take_signal(const struct loop *l)
     if (read(l->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return false;
     if (info.ssi_signo == SIGHUP) {
-        log_warn(
-            "SIGHUP is ignored: reloading the configuration waits for a later version; restart",
-            "pid=%d", (int)getpid());
+        l->look_at_config(l->config_ctx, true);
         return false;
     }
     log_info("ending", "signal=%s", sigabbrev_np((int)info.ssi_signo));
     return true;
 }
 
-/* Tell the core when the store runs out of space, and when there is room again. */
-static usec_t watch_space(const struct loop *l, usec_t now, usec_t due)
+/* Once a second: is there another configuration? And tell the core when the store runs out of
+ * space, and when there is room again. */
+static usec_t watch_files(const struct loop *l, usec_t now, usec_t due)
 {
     struct event ev = {.kind = EV_STORE_LOW, .at = now};
     bool is_low;
 
     if (now < due)
         return due;
+    l->look_at_config(l->config_ctx, false);
     is_low = l->is_low(l->is_low_ctx);
     ev.u.is_low = is_low;
     if (is_low != l->engine->state->is_store_low && inbox_push(l->engine->inbox, &ev))
@@ -106,7 +106,7 @@ int loop_run(struct loop *l, struct err *err)
         if (!e->in_flight) {
             w.at_once = rpc_server_read(l->rpc, now);
             kube_ready(l->kube, now);
-            w.space = watch_space(l, now, w.space);
+            w.space = watch_files(l, now, w.space);
             if (engine_turn(e, &w.engine, err))
                 return -1;
         } else {

@@ -18,6 +18,8 @@ struct loop {
     bool (*is_low)(
         void *ctx); /* is the space of the store below its reserve? Asked once a second */
     void *is_low_ctx;
+    void (*look_at_config)(void *ctx, bool is_asked); /* once a second; asked: on SIGHUP, at once */
+    void *config_ctx;
 };
 
 /* Run until SIGTERM or SIGINT: 0. -1: a commit failed, the process must end with code 75. */

@@ -111,13 +111,13 @@ static int take_option(int opt, struct options *o)
     }
 }
 
-static int run(struct config *c)
+static int run(const char *path, struct config *c)
 {
     struct daemon *d = NULL;
     struct err err;
     int code;
 
-    if (daemon_create(&d, c, &code, &err))
+    if (daemon_create(&d, path, c, &code, &err))
         return fail(code, err.text);
     code = daemon_run(d);
     daemon_destroy(d);
@@ -150,7 +150,7 @@ static int carry_out(const struct options *o)
         config_destroy(c);
         return 0;
     }
-    return run(c);
+    return run(o->config, c);
 }
 
 int main(int argc, char **argv)

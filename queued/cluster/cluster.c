@@ -438,6 +438,21 @@ void cluster_node_gone(struct cluster *c, const char *name)
     forget_if_idle(c, n);
 }
 
+void cluster_reset(struct cluster *c, const struct settings *settings)
+{
+    c->settings = c->topology.settings = settings;
+    for (size_t i = 0; i < c->by_name.n; i++) {
+        struct node *n = c->nodes.v[c->by_name.v[i]];
+        struct node_marks marks = node_marks_of(n);
+
+        n->pool = node_marks_pool(&marks, settings);
+        constraint_forget(&c->constraints, n->ix);
+    }
+    c->shape_gen++;
+    c->fact_gen++;
+    c->list_gen++;
+}
+
 static void take(struct cluster *c, struct node *n, const struct resources *asks)
 {
     count_out(c, n);

@@ -64,6 +64,9 @@ struct cluster {
 
 void cluster_init(struct cluster *c, const struct settings *settings);
 void cluster_fini(struct cluster *c);
+/* Other settings with the same levels and models: nodes find their pools anew, what was planned on
+ * copies is over. */
+void cluster_reset(struct cluster *c, const struct settings *settings);
 
 /* Takes fact over. Returns the node. */
 struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact);
@@ -130,6 +133,11 @@ enum refusal role_refusal(const struct demand_role *role, const struct node *n,
 
 /* The demand of a spec, interned: same content, same pointer. One user more. */
 struct demand *demand_of(struct cluster *c, struct demand **table, const struct spec *spec);
+/* The same content with other pools closed: one user less of d, one more of what is returned. */
+struct demand *demand_reclose(struct cluster *c, struct demand **table, struct demand *d,
+                              uint64_t closed);
+/* Look up its licences in the settings of now. */
+void demand_find_licences(const struct cluster *c, struct demand *d);
 void demand_release(struct cluster *c, struct demand **table, struct demand *d);
 /* CPU and memory of one pod of a role where they were left out: the smallest share over the known
  * nodes that it may use, less 5 percent; 1 CPU and 4 GiB without GPUs. false: no such node yet. */

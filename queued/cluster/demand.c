@@ -7,6 +7,7 @@
 #include "cluster/demand.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,16 +150,24 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
                                     .is_soft = r->spread.is_soft};
 }
 
-static void fill_licences(const struct cluster *c, struct demand *d, const struct spec *spec)
+/* From the key: "\x1eiNAME\x1fAMOUNT" each, before the roles. */
+void demand_find_licences(const struct cluster *c, struct demand *d)
 {
-    for (uint32_t i = 0; i < spec->n_licences; i++) {
-        uint32_t ix = settings_licence(c->settings, spec->licences[i].name);
+    const char *end = strchr(d->key, '\x1d'), *at = d->key;
 
+    memset(d->licences, 0, sizeof(d->licences));
+    d->has_licences = d->lost_licence = false;
+    while ((at = strstr(at, "\x1ei")) && at < end) {
+        char name[LABEL_MAX + 1];
+        uint32_t ix;
+
+        at += 2;
+        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "\x1f"), at);
+        ix = settings_licence(c->settings, name);
         d->has_licences = true;
-        if (ix == IX_NONE)
-            d->lost_licence = true;
-        else
-            d->licences[ix] += (uint32_t)spec->licences[i].amount;
+        d->lost_licence |= ix == IX_NONE;
+        if (ix != IX_NONE)
+            d->licences[ix] += (uint32_t)strtoul(at + strlen(name) + 1, NULL, 10);
     }
 }
 
@@ -230,11 +239,16 @@ static void describe_role(struct str *b, const struct spec_role *r)
     constraint_describe(b, r);
 }
 
-/* All of a spec that a demand is made of, as text, and the pools closed to its tenant. */
-static void describe_demand(struct str *b, const struct spec *spec, uint64_t closed)
+static void describe_closed(struct str *b, uint64_t closed)
 {
     if (closed)
         str_addf(b, "%llx\x1eP", (unsigned long long)closed);
+}
+
+/* All of a spec that a demand is made of, as text, and the pools closed to its tenant. */
+static void describe_demand(struct str *b, const struct spec *spec, uint64_t closed)
+{
+    describe_closed(b, closed);
     str_add(b, spec->ns ? spec->ns : "");
     str_add(b, spec->preemptible == SPEC_NO ? "\x1en" : "");
     if (spec->preemption_policy || spec->max_lost_gpu_hours)
@@ -282,6 +296,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d = xcalloc(1, sizeof(*d));
     d->key = str_take(&key);
     d->n_jobs = 1;
+    d->closed = closed;
     d->n_roles = spec->n_roles;
     d->most = spec_pods(spec);
     d->step = spec->elastic_step ? spec->elastic_step : 1;
@@ -304,7 +319,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
         d->has_likings |= constraint_likes_some(d->roles[i].constraint);
     }
     fill_topology(c, d, spec);
-    fill_licences(c, d, spec);
+    demand_find_licences(c, d);
     HASH_ADD_KEYPTR(hh, *table, d->key, strlen(d->key), d);
     return d;
 }
@@ -315,6 +330,43 @@ void demand_release(struct cluster *c, struct demand **table, struct demand *d)
         return;
     HASH_DELETE(hh, *table, d);
     demand_destroy(c, d);
+}
+
+struct demand *demand_reclose(struct cluster *c, struct demand **table, struct demand *d,
+                              uint64_t closed)
+{
+    struct demand *to = NULL;
+    struct str key = {0};
+
+    if (d->closed == closed)
+        return d;
+    describe_closed(&key, closed);
+    str_add(&key, d->closed ? strstr(d->key, "\x1eP") + 2 : d->key);
+    HASH_FIND_STR(*table, str_text(&key), to);
+    if (!to) {
+        to = xcalloc(1, sizeof(*to));
+        *to = *d;
+        to->n_jobs = 0;
+        to->closed = closed;
+        to->key = xstrdup(str_text(&key));
+        to->no_room = to->behind = (struct room_verdict){0};
+        to->is_hardware_known = false;
+        to->best_gen = 0;
+        for (uint32_t i = 0; i < to->n_roles; i++) {
+            struct demand_role *r = &to->roles[i];
+
+            r->constraint = constraint_reclose(&c->constraints, r->constraint, closed);
+            r->share_gen = 0;
+            r->spread = (struct spread){.key = r->spread.key ? xstrdup(r->spread.key) : NULL,
+                                        .max_skew = r->spread.max_skew,
+                                        .is_soft = r->spread.is_soft};
+        }
+        HASH_ADD_KEYPTR(hh, *table, to->key, strlen(to->key), to);
+    }
+    to->n_jobs++;
+    str_fini(&key);
+    demand_release(c, table, d);
+    return to;
 }
 
 bool demand_share(const struct cluster *c, const struct demand_role *role, int64_t *ret_cpu_milli,

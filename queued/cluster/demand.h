@@ -60,6 +60,7 @@ struct demand {
     bool is_preemptible;
     bool has_licences, lost_licence; /* lost: one left the configuration */
     uint32_t licences[LICENCES_MAX]; /* by index in the settings, of the whole gang */
+    uint64_t closed;                 /* pools that its tenants may not use */
     bool has_soft_spread;
     bool has_likings; /* some role prefers some nodes */
     bool same_driver; /* several pods are of roles that need it */

@@ -45,9 +45,12 @@ struct backfill {
     uint64_t gen;
 };
 
-struct backfill *backfill_create(void)
+struct backfill *backfill_create(uint64_t gen)
 {
-    return xcalloc(1, sizeof(struct backfill));
+    struct backfill *b = xcalloc(1, sizeof(*b));
+
+    b->gen = gen;
+    return b;
 }
 
 static void reservation_drop(struct backfill *b, struct reservation *r)

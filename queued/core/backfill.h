@@ -12,7 +12,7 @@
 
 #include "core/state.h"
 
-struct backfill *backfill_create(void);
+struct backfill *backfill_create(uint64_t gen); /* backfill_gen() goes on from there */
 void backfill_destroy(struct backfill *b);
 
 /* The reservations of another state, of the same nodes and jobs. */

@@ -29,7 +29,8 @@ enum effect_kind {
     EFFECT_SAVE_ATTEMPT, /* accounting row of the attempt that ended */
     EFFECT_SAVE_DRAIN,   /* whether a node is drained */
     EFFECT_SAVE_WINDOW,  /* a reservation, or that it is gone */
-    EFFECT_DROP_JOB,     /* record, spec and name are past their time */
+    EFFECT_SAVE_CONFIG, /* the number of the configuration, with what tenants used under the last */
+    EFFECT_DROP_JOB,    /* record, spec and name are past their time */
     EFFECT_DROP_KEY,
     EFFECT_DROP_REQUEST,
     EFFECT_DROP_EVENTS,   /* all below a sequence number */
@@ -83,6 +84,7 @@ struct attempt_row {
     usec_t decided_at, running_at, ended_at; /* running_at 0: never */
     enum job_state state;                    /* that the job left for */
     int32_t exit_code;                       /* -1 unknown */
+    uint64_t config_generation;              /* that it was decided by */
     char reason[32];
 };
 

@@ -63,6 +63,7 @@ void event_fini(struct event *ev)
     case EV_CLAIM_OVER:
     case EV_SERVICE_GONE:
     case EV_SYNCED:
+    case EV_SETTINGS:
     case EV_STORE_LOW:
     case EV_TIMER:
     case EV_NONE:

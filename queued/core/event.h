@@ -41,6 +41,7 @@ enum event_kind {
     EV_SERVICE_GONE, /* the headless service of a job is gone */
     EV_SYNCED,       /* node and pod lists are complete: cycles may run, gangs in between resume */
     EV_CLUSTER,      /* the API server answers, or does not */
+    EV_SETTINGS,     /* other settings, checked; levels and models are the same */
     EV_STORE_LOW,    /* space: below the reserve, or enough again */
     EV_TIMER,        /* nothing happened but time */
     EV_KINDS,
@@ -126,6 +127,11 @@ struct ev_window {
     char *warning; /* answered beside success; owned, NULL none */
 };
 
+struct ev_config {
+    const struct settings *settings; /* borrowed, as those of state_create() */
+    uint64_t digest;                 /* of the configuration that they were read from */
+};
+
 struct placement_member {
     uint32_t node_ix;
     uint32_t rank;
@@ -209,6 +215,7 @@ struct event {
         } cluster;
         char cluster_uid[UID_MAX + 1]; /* EV_SYNCED: uid of the namespace kube-system */
         bool is_low;                   /* EV_STORE_LOW */
+        struct ev_config config;       /* EV_SETTINGS */
     } u;
 };
 

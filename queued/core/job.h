@@ -103,18 +103,19 @@ struct job {
     enum job_state outcome;   /* while Stopping: where to; JOB_PENDING: requeue. 0 otherwise */
     struct job_reason reason; /* of the last transition */
     usec_t state_since;
-    usec_t queued_at;    /* start of the present wait, for maxQueueTime */
-    uint32_t attempt;    /* 0 before the first placement, then 1.. */
-    uint32_t restarts;   /* that count against max_restarts */
-    uint32_t refusals;   /* placements undone in a row, for back-off */
-    usec_t not_before;   /* back-off: no placement earlier; 0 none */
-    usec_t attempt_at;   /* decision of the current attempt */
-    usec_t running_at;   /* all members Running; 0 not yet */
-    usec_t resized_at;   /* of this attempt; 0: it has the size that it began with */
-    usec_t ended_at;     /* terminal since; 0 */
-    int32_t exit_code;   /* highest of the members; -1 unknown */
-    bool has_service;    /* a headless service was asked for and not yet removed */
-    bool has_pods;       /* terminal, and finished pods are still kept */
+    usec_t queued_at;           /* start of the present wait, for maxQueueTime */
+    uint32_t attempt;           /* 0 before the first placement, then 1.. */
+    uint64_t config_generation; /* that the current attempt was decided by */
+    uint32_t restarts;          /* that count against max_restarts */
+    uint32_t refusals;          /* placements undone in a row, for back-off */
+    usec_t not_before;          /* back-off: no placement earlier; 0 none */
+    usec_t attempt_at;          /* decision of the current attempt */
+    usec_t running_at;          /* all members Running; 0 not yet */
+    usec_t resized_at;          /* of this attempt; 0: it has the size that it began with */
+    usec_t ended_at;            /* terminal since; 0 */
+    int32_t exit_code;          /* highest of the members; -1 unknown */
+    bool has_service;           /* a headless service was asked for and not yet removed */
+    bool has_pods;              /* terminal, and finished pods are still kept */
     uint32_t n_replaced; /* members of this attempt that went to another host. In memory only */
     uint32_t excluded[JOB_EXCLUDED_MAX]; /* node_ix that refused; IX_NONE empty. In memory only */
 

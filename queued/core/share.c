@@ -48,14 +48,20 @@ void share_refresh(struct tenants *t, usec_t now)
             t->v[s->tenants[i].parent].usage[m] += t->v[i].usage[m];
 }
 
+void share_settle_user(struct user_share *u, uint32_t model, usec_t half_life, usec_t now)
+{
+    struct share_past *p = &u->past[model];
+
+    p->value = share_usage(p, u->own[model], half_life, now);
+    p->stamp = now > p->stamp ? now : p->stamp;
+}
+
 void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus,
                        usec_t at)
 {
     struct user_share *u = tenant_user(&s->tenants, job_account(j));
-    struct share_past *p = &u->past[model];
 
-    p->value = share_usage(p, u->own[model], s->settings->half_life_us, at);
-    p->stamp = at > p->stamp ? at : p->stamp;
+    share_settle_user(u, model, s->settings->half_life_us, at);
     u->own[model] += (uint64_t)gpus;
     u->saved_turn = s->tenants.users_turn = s->turn;
 }

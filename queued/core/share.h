@@ -17,6 +17,8 @@ enum { SHARE_BITS = 32 };
 uint64_t share_usage(const struct share_past *p, uint64_t gpus, usec_t half_life, usec_t now);
 /* Write back the past of a tenant's own jobs: before its charge of the model changes. */
 void share_settle(struct tenants *t, uint32_t ix, uint32_t model, usec_t now);
+/* The same of a user. */
+void share_settle_user(struct user_share *u, uint32_t model, usec_t half_life, usec_t now);
 /* The same of a job's user, whom it is charged so many more from then on. Only where users share.
  */
 void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus,

@@ -109,6 +109,8 @@ struct store_meta {
     char cluster_uid[UID_MAX + 1];          /* of the namespace kube-system; "" not known yet */
     int64_t moves_day;                      /* days since 1970 on which gangs were last moved */
     uint64_t moves_lost;                    /* GPU-microseconds that they lost on that day */
+    uint64_t config_generation;             /* of the settings in force; 0: none was ever stored */
+    uint64_t config_digest;                 /* of what they were read from (state_configure()) */
     struct job_id foreign_from, foreign_to; /* ids that pods have and we never gave; 0 none */
 };
 

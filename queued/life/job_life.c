@@ -216,6 +216,7 @@ static void save_attempt(struct state *s, const struct job *j, enum job_state to
     row->ended_at = s->now;
     row->state = to;
     row->exit_code = j->exit_code;
+    row->config_generation = j->config_generation;
     (void)str_copy(row->reason, sizeof(row->reason), j->reason.code);
     effects_add(fx, EFFECT_SAVE_ATTEMPT, j->id)->u.attempt = row;
 }
@@ -344,6 +345,7 @@ void job_take(struct state *s, struct job *j, struct ev_placed *placed)
 
     assert(j->state == JOB_PENDING && placed->n == j->demand->most);
     j->attempt++;
+    j->config_generation = s->meta.config_generation;
     j->not_before = 0;
     j->n_replaced = 0;
     j->exit_code = -1;

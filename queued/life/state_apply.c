@@ -19,6 +19,7 @@
 #include "life/expire.h"
 #include "life/facts.h"
 #include "life/intake.h"
+#include "life/reload.h"
 #include "life/job_life.h"
 #include "life/reserve.h"
 #include "life/resize.h"
@@ -92,10 +93,8 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         update_apply(s, &ev->u.update, fx);
         break;
     case EV_NODE_DRAIN:
-        drain_apply(s, &ev->u.drain, fx);
-        break;
     case EV_TENANT_STOP:
-        stop_apply(s, &ev->u.drain, fx);
+        (ev->kind == EV_NODE_DRAIN ? drain_apply : stop_apply)(s, &ev->u.drain, fx);
         break;
     case EV_WINDOW:
         reserve_apply(s, ev->u.window, fx);
@@ -137,6 +136,9 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_CLUSTER:
         set_cluster(s, ev->u.cluster.is_up, ev->u.cluster.text);
+        break;
+    case EV_SETTINGS:
+        reload_apply(s, &ev->u.config, fx);
         break;
     case EV_STORE_LOW:
         s->is_store_low = ev->u.is_low;

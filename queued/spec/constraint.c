@@ -94,7 +94,13 @@ struct constraint *constraint_intern(struct constraint **table, const struct spe
 
 struct constraint *constraint_copy(struct constraint **table, const struct constraint *k)
 {
-    return constraint_intern(table, &k->wish, k->closed);
+    return constraint_reclose(table, k, k->closed);
+}
+
+struct constraint *constraint_reclose(struct constraint **table, const struct constraint *k,
+                                      uint64_t closed)
+{
+    return constraint_intern(table, &k->wish, closed);
 }
 
 static void drop(struct constraint **table, struct constraint *k)

@@ -59,8 +59,10 @@ struct constraint;
  * all of them; NULL: empty. */
 struct constraint *constraint_intern(struct constraint **table, const struct spec_role *role,
                                      uint64_t closed);
-/* The same in another table. */
+/* The same in another table, or with other pools closed. */
 struct constraint *constraint_copy(struct constraint **table, const struct constraint *k);
+struct constraint *constraint_reclose(struct constraint **table, const struct constraint *k,
+                                      uint64_t closed);
 void constraint_release(struct constraint **table, struct constraint *k);
 void constraint_table_fini(struct constraint **table);
 /* All that a constraint is made of, as text: equal text is equal meaning. */

@@ -158,6 +158,7 @@ static void dump_job(struct str *b, struct store_bytes key, const ProtobufCMessa
     add_text(b, "reason_text", r->reason_text);
     add_int(b, "attempt", r->attempt);
     add_int(b, "restarts", r->restarts);
+    add_nonzero(b, "config_generation", (int64_t)r->config_generation);
     add_int(b, "checkpointed_at", r->checkpointed_at);
     add_int(b, "submitted_at", r->submitted_at);
     add_int(b, "state_since", r->state_since);
@@ -298,6 +299,7 @@ static void dump_attempt(struct str *b, struct store_bytes key, const ProtobufCM
     add_state(b, "state", r->state);
     add_int(b, "exit_code", r->exit_code);
     add_text(b, "reason", r->reason);
+    add_nonzero(b, "config_generation", (int64_t)r->config_generation);
 }
 
 static void dump_drain(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
@@ -333,6 +335,7 @@ static void dump_meta(struct str *b, struct store_bytes key, const ProtobufCMess
     add_int(b, "next_seq", (int64_t)r->next_seq);
     add_int(b, "oldest_seq", (int64_t)r->oldest_seq);
     add_text(b, "cluster_uid", r->cluster_uid);
+    add_nonzero(b, "config_generation", (int64_t)r->config_generation);
     if (r->foreign_to) {
         add_id(b, "foreign_from", r->foreign_from);
         add_id(b, "foreign_to", r->foreign_to);

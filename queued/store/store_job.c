@@ -188,6 +188,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     r->reason_text = j->reason.text;
     PACK(r, attempt, j->attempt);
     PACK(r, restarts, j->restarts);
+    PACK(r, config_generation, j->config_generation);
     PACK(r, checkpointed_at, j->checkpointed_at);
     PACK(r, refusals, j->refusals);
     PACK_ALWAYS(r, exit_code, j->exit_code);
@@ -269,6 +270,7 @@ static int take_state(struct job *j, const job_record *r, struct err *err)
     j->outcome = (enum job_state)r->outcome;
     j->attempt = r->attempt;
     j->restarts = r->restarts;
+    j->config_generation = r->config_generation;
     j->checkpointed_at = r->checkpointed_at;
     j->refusals = r->refusals;
     j->exit_code = r->has_exit_code ? r->exit_code : -1;

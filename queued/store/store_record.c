@@ -231,6 +231,8 @@ int store_decode_meta(struct store_bytes key, struct store_bytes value, struct s
     meta.foreign_from.v = r->foreign_from;
     meta.moves_day = r->moves_day;
     meta.moves_lost = r->moves_lost;
+    meta.config_generation = r->config_generation;
+    meta.config_digest = r->config_digest;
     meta.foreign_to.v = r->foreign_to;
     *ret = meta;
     rc = 0;

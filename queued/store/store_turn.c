@@ -198,6 +198,7 @@ static void put_attempt(struct writer *w, const struct attempt_row *row)
     PACK(&r, state, row->state);
     PACK_ALWAYS(&r, exit_code, row->exit_code);
     r.reason = store_text(row->reason);
+    PACK(&r, config_generation, row->config_generation);
     store_key_attempt(&key, row->job, row->attempt);
     put(w, STORE_ATTEMPTS, &key, &r.base);
 }
@@ -250,6 +251,8 @@ static void put_meta(struct writer *w)
     PACK(&r, foreign_from, m->foreign_from.v);
     PACK(&r, moves_day, m->moves_day);
     PACK(&r, moves_lost, m->moves_lost);
+    PACK(&r, config_generation, m->config_generation);
+    PACK(&r, config_digest, m->config_digest);
     PACK(&r, foreign_to, m->foreign_to.v);
     store_key_meta(&key);
     put(w, STORE_META, &key, &r.base);
@@ -335,7 +338,8 @@ static void put_other(struct writer *w, const struct effect *f)
     case EFFECT_DROP_ATTEMPTS:
         drop_attempts(w, f->job);
         return;
-    case EFFECT_SAVE_JOB: /* written before */
+    case EFFECT_SAVE_JOB:    /* written before */
+    case EFFECT_SAVE_CONFIG: /* in the records of tenants and of all */
     case EFFECT_REPLY:
     case EFFECT_GANG_START:
     case EFFECT_GANG_STOP:

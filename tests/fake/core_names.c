@@ -25,6 +25,7 @@ const char *event_name(enum event_kind kind)
         [EV_SERVICE_GONE] = "service-gone",
         [EV_SYNCED] = "synced",
         [EV_CLUSTER] = "cluster",
+        [EV_SETTINGS] = "settings",
         [EV_STORE_LOW] = "store-low",
         [EV_TIMER] = "timer",
     };
@@ -35,15 +36,25 @@ const char *event_name(enum event_kind kind)
 const char *effect_name(enum effect_kind kind)
 {
     static const char *const names[EFFECT_KINDS] = {
-        [EFFECT_SAVE_JOB] = "save-job",           [EFFECT_SAVE_SPEC] = "save-spec",
-        [EFFECT_SAVE_KEY] = "save-key",           [EFFECT_SAVE_REQUEST] = "save-request",
-        [EFFECT_SAVE_EVENT] = "save-event",       [EFFECT_SAVE_ATTEMPT] = "save-attempt",
-        [EFFECT_SAVE_WINDOW] = "save-window",     [EFFECT_SAVE_DRAIN] = "save-drain",
-        [EFFECT_DROP_JOB] = "drop-job",           [EFFECT_DROP_KEY] = "drop-key",
-        [EFFECT_DROP_REQUEST] = "drop-request",   [EFFECT_DROP_EVENTS] = "drop-events",
-        [EFFECT_DROP_ATTEMPTS] = "drop-attempts", [EFFECT_REPLY] = "reply",
-        [EFFECT_GANG_START] = "gang-start",       [EFFECT_GANG_STOP] = "gang-stop",
-        [EFFECT_POD_DELETE] = "pod-delete",       [EFFECT_ORPHAN_FOUND] = "orphan-found",
+        [EFFECT_SAVE_JOB] = "save-job",
+        [EFFECT_SAVE_SPEC] = "save-spec",
+        [EFFECT_SAVE_KEY] = "save-key",
+        [EFFECT_SAVE_REQUEST] = "save-request",
+        [EFFECT_SAVE_EVENT] = "save-event",
+        [EFFECT_SAVE_ATTEMPT] = "save-attempt",
+        [EFFECT_SAVE_CONFIG] = "save-config",
+        [EFFECT_SAVE_WINDOW] = "save-window",
+        [EFFECT_SAVE_DRAIN] = "save-drain",
+        [EFFECT_DROP_JOB] = "drop-job",
+        [EFFECT_DROP_KEY] = "drop-key",
+        [EFFECT_DROP_REQUEST] = "drop-request",
+        [EFFECT_DROP_EVENTS] = "drop-events",
+        [EFFECT_DROP_ATTEMPTS] = "drop-attempts",
+        [EFFECT_REPLY] = "reply",
+        [EFFECT_GANG_START] = "gang-start",
+        [EFFECT_GANG_STOP] = "gang-stop",
+        [EFFECT_POD_DELETE] = "pod-delete",
+        [EFFECT_ORPHAN_FOUND] = "orphan-found",
         [EFFECT_ORPHAN_HELD] = "orphan-held",
     };
 

@@ -48,12 +48,15 @@ static int check_members(const struct job *j, struct err *err)
     return 0;
 }
 
-/* Nodes of an exclusive pool hold members of its tenants only. */
+/* Nodes of an exclusive pool hold members of its tenants only, but for what was decided under other
+ * settings. */
 static int check_pools(const struct state *s, const struct job *j, struct err *err)
 {
     uint64_t closed = settings_closed_pools(s->settings, j->tenant_ix);
 
-    for (uint32_t i = 0; i < j->n_members && closed && j->tenant_ix != IX_NONE; i++) {
+    if (j->tenant_ix == IX_NONE || j->config_generation != s->meta.config_generation)
+        return 0;
+    for (uint32_t i = 0; i < j->n_members && closed; i++) {
         const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
 
         if (n && n->is_known && n->pool != IX_NONE && (closed >> n->pool & 1))
@@ -341,20 +344,22 @@ static int check_free(const struct cluster *c, struct err *err)
     return 0;
 }
 
-/* Counted from all jobs; a site may have fewer now than gangs took under an older configuration,
- * but no test changes that. */
+/* Counted from all jobs; a site may have fewer now than gangs took under other settings. */
 static int check_licences(const struct state *s, struct err *err)
 {
     for (uint32_t l = 0; l < s->settings->n_licences; l++) {
         uint64_t held = 0;
+        bool is_older = false;
 
         for (size_t i = 0; i < s->by_id.n; i++) {
             const struct job *j = s->by_id.v[i];
 
-            if (j->claim || (job_state_is_active(j->state) && j->n_members))
-                held += j->demand->licences[l];
+            if (!j->claim && (!job_state_is_active(j->state) || !j->n_members))
+                continue;
+            held += j->demand->licences[l];
+            is_older |= j->demand->licences[l] && j->config_generation != s->meta.config_generation;
         }
-        if (held > s->settings->licences[l].count)
+        if (!is_older && held > s->settings->licences[l].count)
             return broken(err, "more licences are held than there are",
                           s->settings->licences[l].name);
     }

@@ -183,7 +183,7 @@ class Running(DaemonTest):
             site = self.site(number.name)
             site.start()
             site.process.send_signal(signal.SIGHUP)
-            site.wait_log("SIGHUP")
+            site.wait_log("nothing has changed")
             site.hello()
             site.process.send_signal(number)
             self.assertEqual(site.process.wait(10), 0, site.log())

@@ -105,6 +105,7 @@ static void run_effect(struct sim *s, const struct effect *fx)
     case EFFECT_SAVE_ATTEMPT:
     case EFFECT_SAVE_DRAIN:
     case EFFECT_SAVE_WINDOW:
+    case EFFECT_SAVE_CONFIG:
     case EFFECT_DROP_JOB:
     case EFFECT_DROP_KEY:
     case EFFECT_DROP_REQUEST:
