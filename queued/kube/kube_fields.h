@@ -100,7 +100,7 @@ void node_fields_json(struct arena *a, const cJSON *node, struct object_fields *
 void pod_fields_json(struct arena *a, const cJSON *pod, struct object_fields *ret);
 void status_fields_json(const cJSON *status, struct status_fields *ret);
 
-/* The most that one unpacked object may take, with the fields that we do not know. */
+/* The most that one unpacked object may take. */
 #define FIELDS_UNPACK_MAX ((size_t)64 * 1024 * 1024)
 
 /* From the bytes of one message, without its envelope. What is no text reads as U+FFFD, as the

@@ -1,43 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kube_fields_proto.c - the fields of nodes and pods out of protobuf messages. Judges nothing.
  *
- * protobuf-c unpacks one object into the arena of the caller, who resets it for the next. The
- * schema has no recursion, so deep bytes go no deeper than it; what it does not know is skipped.
+ * One object is unpacked into the arena of the caller, who resets it for the next. What the schema
+ * does not know is skipped.
  */
 #include <string.h>
 
 #include "kube.pb-c.h"
 #include "kube/kube_fields.h"
+#include "kube/kube_unpack.h"
 #include "util/str.h"
 
 #define YEAR_10000_S INT64_C(253402300800)
 
-/* One byte more than asked for, which is 0: so every run of bytes ends as a C string. */
-static void *bump_alloc(void *arena, size_t size)
-{
-    char *p = size < FIELDS_UNPACK_MAX ? arena_try_raw(arena, size + 1) : NULL;
-
-    if (p)
-        p[size] = '\0';
-    return p;
-}
-
-static void bump_free(void *arena, void *p)
-{
-    (void)arena;
-    (void)p;
-}
-
 static void *unpack(struct arena *a, const ProtobufCMessageDescriptor *what, const void *bytes,
                     size_t len)
 {
-    ProtobufCAllocator bump = {bump_alloc, bump_free, a};
-    ProtobufCMessage *m;
-
-    a->cap = a->used + FIELDS_UNPACK_MAX;
-    m = protobuf_c_message_unpack(what, &bump, len, bytes);
-    a->cap = 0;
-    return m;
+    return kube_unpack(a, what, (struct proto_span){bytes, len}, FIELDS_UNPACK_MAX);
 }
 
 /* Length of the UTF-8 character at p; 0: there is none. */

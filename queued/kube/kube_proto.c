@@ -12,7 +12,6 @@
 
 #include "util/mem.h"
 
-enum { WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 5 };
 enum { MAGIC_BYTES = 4, FRAME_HEADER = 4, SMALL_MAX = 1024 * 1024 };
 static const uint8_t magic[MAGIC_BYTES] = {'k', '8', 's', 0};
 
@@ -25,17 +24,6 @@ bool proto_is_type(const char *type)
 }
 
 /* ---- one message that is whole in memory */
-
-struct walk {
-    const uint8_t *p, *end;
-    bool is_bad;
-};
-
-struct field {
-    uint32_t number;
-    unsigned wire;
-    struct proto_span value; /* WIRE_BYTES only */
-};
 
 /* The varint at p[0..n): its bytes; 0: it is not whole yet; -1: it is none. */
 static int varint(const uint8_t *p, size_t n, uint64_t *ret)
@@ -54,7 +42,7 @@ static int varint(const uint8_t *p, size_t n, uint64_t *ret)
     return n < 10 ? 0 : -1;
 }
 
-static bool take_varint(struct walk *w, uint64_t *ret)
+static bool take_varint(struct proto_walk *w, uint64_t *ret)
 {
     int n = varint(w->p, (size_t)(w->end - w->p), ret);
 
@@ -70,8 +58,7 @@ static bool split_tag(uint64_t tag, uint32_t *ret_number, unsigned *ret_wire)
     return tag >> 3 && tag >> 3 < (1u << 29) && (*ret_wire <= WIRE_BYTES || *ret_wire == WIRE_32);
 }
 
-/* The next field; false: there is none, and is_bad says whether that is the end. */
-static bool walk_next(struct walk *w, struct field *ret)
+bool proto_walk_next(struct proto_walk *w, struct proto_field *ret)
 {
     uint64_t tag, n = 0;
 
@@ -81,7 +68,7 @@ static bool walk_next(struct walk *w, struct field *ret)
     if (w->is_bad)
         return false;
     if (ret->wire == WIRE_VARINT)
-        return take_varint(w, &n);
+        return take_varint(w, &ret->varint);
     if (ret->wire == WIRE_BYTES) {
         if (!take_varint(w, &n))
             return false;
@@ -96,20 +83,20 @@ static bool walk_next(struct walk *w, struct field *ret)
     return true;
 }
 
-static struct walk walk_of(struct proto_span s)
+struct proto_walk proto_walk(struct proto_span message)
 {
-    return (struct walk){.p = s.p, .end = s.p + s.len};
+    return (struct proto_walk){.p = message.p, .end = message.p + message.len};
 }
 
 /* The bytes of field `number`, the last one of them as protobuf wants it; false: damaged, or the
  * field is of another type. ret is empty when there is none. */
 static bool bytes_of(struct proto_span message, uint32_t number, struct proto_span *ret)
 {
-    struct walk w = walk_of(message);
-    struct field f;
+    struct proto_walk w = proto_walk(message);
+    struct proto_field f;
 
     *ret = (struct proto_span){message.p, 0};
-    while (walk_next(&w, &f)) {
+    while (proto_walk_next(&w, &f)) {
         if (f.number != number)
             continue;
         if (f.wire != WIRE_BYTES)

@@ -24,6 +24,25 @@ struct proto_span {
     size_t len;
 };
 
+/* The fields of one message that is whole in memory. */
+enum proto_wire { WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 5 };
+
+struct proto_walk {
+    const uint8_t *p, *end;
+    bool is_bad;
+};
+
+struct proto_field {
+    uint32_t number;
+    unsigned wire;
+    uint64_t varint;         /* WIRE_VARINT only */
+    struct proto_span value; /* all others */
+};
+
+struct proto_walk proto_walk(struct proto_span message);
+/* The next field; false: there is none, and is_bad says whether that is damage or the end. */
+bool proto_walk_next(struct proto_walk *w, struct proto_field *ret);
+
 /* An object with its envelope: its kind and the bytes of its message. false: no whole envelope, or
  * one that we cannot read. */
 bool proto_open(const void *bytes, size_t len, char kind[PROTO_KIND_MAX + 1],

@@ -227,19 +227,39 @@ static void an_item_of_nine_megabytes_is_refused_before_it_comes(void **state)
 
 static void millions_of_tiny_fields_are_refused(void **state)
 {
-    struct str item = {0};
+    struct str item = {0}, meta = {0};
     struct ear e;
 
     (void)state;
-    while (item.len < FRAME_LINE_MAX - 16)
-        pb_text(&item, 15, ""); /* two bytes, and a hundred in memory */
+    while (meta.len < FRAME_LINE_MAX - 16)
+        pb_text(&meta, 11, ""); /* a label: two bytes, and a hundred in memory */
+    pb_message(&item, 1, &meta);
     ear_init(&e, &store_pods);
     assert_false(kube_store_list_item(e.store, item.s, item.len));
     str_fini(&item);
     pod_of(&item, "p", 1, "");
     assert_true(kube_store_list_item(e.store, item.s, item.len));
+    while (item.len < FRAME_LINE_MAX - 16)
+        pb_text(&item, 15, ""); /* what nobody knows takes no memory */
+    assert_true(kube_store_list_item(e.store, item.s, item.len));
     str_fini(&item);
     ear_fini(&e);
+}
+
+static void of_a_field_that_comes_twice_the_last_one_counts(void **state)
+{
+    struct str item = {0}, meta = {0};
+    struct object_fields fields;
+    struct arena a = {0};
+
+    (void)state;
+    pb_text(&meta, 1, "first");
+    pb_text(&meta, 1, "last");
+    pb_message(&item, 1, &meta);
+    assert_true(pod_fields_proto(&a, item.s, item.len, &fields));
+    assert_string_equal(fields.meta.name, "last");
+    arena_fini(&a);
+    str_fini(&item);
 }
 
 static bool count_frame(void *ctx, const char *p, size_t len)
@@ -309,6 +329,7 @@ int main(void)
         cmocka_unit_test(another_kind_of_list_is_refused),
         cmocka_unit_test(an_item_of_nine_megabytes_is_refused_before_it_comes),
         cmocka_unit_test(millions_of_tiny_fields_are_refused),
+        cmocka_unit_test(of_a_field_that_comes_twice_the_last_one_counts),
         cmocka_unit_test(a_frame_of_nine_megabytes_ends_the_stream),
         cmocka_unit_test(what_is_no_event_is_said_so),
     };
