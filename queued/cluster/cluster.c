@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/gpus.h"
 #include "util/str.h"
 
 void cluster_init(struct cluster *c, const struct settings *settings)
@@ -171,66 +172,6 @@ static void forget_if_idle(struct cluster *c, struct node *n)
     node_destroy(n);
 }
 
-static bool starts_with_any(const char *s, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strstr(s, words[i]))
-            return true;
-    return false;
-}
-
-/* Shared GPUs look like whole ones in nvidia.com/gpu; their labels tell. */
-static bool has_shared_gpus(const struct node *n)
-{
-    static const char *const marks[] = {"-SHARED", "-MIG-"};
-    const char *product = node_label(n, "nvidia.com/gpu.product");
-    const char *strategy = node_label(n, "nvidia.com/gpu.sharing-strategy");
-    const char *replicas = node_label(n, "nvidia.com/gpu.replicas");
-    const char *mig = node_label(n, "nvidia.com/mig.strategy");
-
-    if (product && starts_with_any(product, marks, ARRAY_LEN(marks)))
-        return true;
-    if (strategy && strcmp(strategy, "none") != 0)
-        return true;
-    if (replicas && strtol(replicas, NULL, 10) > 1)
-        return true;
-    return mig && strcmp(mig, "single") == 0 && node_label(n, "nvidia.com/mig-1g.5gb.count");
-}
-
-static uint8_t model_of(const struct cluster *c, const struct node *n)
-{
-    static const char *const keys[] = {"nvidia.com/gpu.product", "accelerator"};
-
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        const char *product = node_label(n, keys[i]);
-        uint32_t m = product ? settings_product(c->settings, product) : IX_NONE;
-
-        if (m != IX_NONE)
-            return (uint8_t)m;
-    }
-    return MODELS_MAX;
-}
-
-static int64_t amount_of(const struct resource_amount *v, uint32_t n, const char *name)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (strcmp(v[i].name, name) == 0)
-            return v[i].amount;
-    return 0;
-}
-
-/* GPUs that this node should have: its label, else the most it ever showed. */
-static int64_t expected_of(const struct node *n)
-{
-    const char *label = node_label(n, "nvidia.com/gpu.count");
-    int64_t capacity = amount_of(n->fact->capacity, n->fact->n_capacity, "nvidia.com/gpu");
-    uint64_t count;
-
-    if (label && parse_u64(label, 0, NODE_GPUS_MAX, &count, NULL) == 0)
-        return (int64_t)count;
-    return capacity > n->expected_gpus ? capacity : n->expected_gpus;
-}
-
 static void set_total(struct cluster *c, struct node *n)
 {
     n->total = (struct resources){0};
@@ -240,7 +181,8 @@ static void set_total(struct cluster *c, struct node *n)
         if (d >= 0) /* beyond the table: nothing of this node can be asked for by that name */
             n->total.amount[d] = n->fact->allocatable[i].amount;
     }
-    n->expected_gpus = expected_of(n);
+    gpus_share(n);
+    n->expected_gpus = gpus_expected(n);
     if (n->total.amount[RES_GPUS] > n->expected_gpus)
         n->total.amount[RES_GPUS] = n->expected_gpus;
     if (n->total.amount[RES_GPUS] > NODE_GPUS_MAX)
@@ -366,13 +308,50 @@ static void count_model(struct cluster *c, const struct node *n, int sign)
     c->drivers.v[n->driver].nodes[n->model] += (uint32_t)sign;
 }
 
+/* What pods ask is not checked by anybody before they are bound: count no more than keeps every sum
+ * on the node exact, so that it can be given back, and leave half of the range to gangs. */
+static void cap_asks(const struct node *n, struct resources *asks)
+{
+    for (int i = 0; i < RESOURCES_MAX; i++) {
+        int64_t room = RESOURCE_AMOUNT_MAX / 2 - n->used.amount[i];
+
+        if (asks->amount[i] > room)
+            asks->amount[i] = room > 0 ? room : 0;
+    }
+}
+
+/* A share whose memory nobody said counts for its part of the GPU. */
+static void count_shares(const struct node *n, struct resources *asks)
+{
+    int64_t each = n ? n->share_bytes : 0, shares = asks->amount[RES_SHARES];
+
+    asks->amount[RES_GPU_BYTES] =
+        each && shares > RESOURCE_AMOUNT_MAX / each ? RESOURCE_AMOUNT_MAX : shares * each;
+}
+
+/* What its shares count for has changed. */
+static void recount_shares(struct cluster *c, struct node *n)
+{
+    struct counted_pod *p, *next;
+
+    HASH_ITER(hh, c->pods, p, next)
+    { /* NOLINT(clang-analyzer-core.NullDereference) */
+        if (p->node_ix != n->ix || p->asks.amount[RES_SHARES] == 0)
+            continue;
+        n->used.amount[RES_GPU_BYTES] -= p->asks.amount[RES_GPU_BYTES];
+        count_shares(n, &p->asks);
+        cap_asks(n, &p->asks);
+        n->used.amount[RES_GPU_BYTES] += p->asks.amount[RES_GPU_BYTES];
+    }
+}
+
 struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
 {
     struct node *n = c->nodes.v ? cluster_find(c, fact->name) : NULL;
     bool moved, reshaped;
     struct node_marks marks;
     struct resources before;
-    int64_t expected_before;
+    int64_t expected_before, share_before;
 
     if (!n)
         n = node_create(c, fact->name);
@@ -384,6 +363,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         moved || !node_fact_same_taints(n->fact, fact) || n->fact->bad_picks != fact->bad_picks;
     before = n->total;
     expected_before = n->expected_gpus;
+    share_before = n->share_bytes;
     c->fact_gen++;
     count_out(c, n);
     count_model(c, n, -1);
@@ -397,14 +377,16 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         list_by_name(c, n);
     n->is_known = true;
     if (moved) {
-        n->is_shared_gpu = has_shared_gpus(n);
-        n->model = n->is_shared_gpu ? MODELS_MAX : model_of(c, n);
+        n->is_shared_gpu = gpus_are_shared(n);
+        n->model = n->is_shared_gpu ? MODELS_MAX : gpus_model(c->settings, n);
         marks = node_marks_of(n);
         n->pool = node_marks_pool(&marks, c->settings);
         n->driver = driver_of(c, n);
         topology_add(&c->topology, n);
     }
     set_total(c, n);
+    if (n->share_bytes != share_before)
+        recount_shares(c, n);
     if (reshaped)
         constraint_forget(&c->constraints, n->ix);
     if (reshaped || expected_before != n->expected_gpus ||
@@ -533,6 +515,7 @@ static void pod_asks(struct cluster *c, const struct pod_fact *pod, struct resou
         if (d >= 0 && d != RES_PODS)
             ret->amount[d] = pod->requests[i].amount;
     }
+    count_shares(cluster_find(c, pod->node), ret);
 }
 
 void cluster_pod_seen(struct cluster *c, const struct pod_fact *pod)
@@ -554,18 +537,6 @@ void cluster_pod_seen(struct cluster *c, const struct pod_fact *pod)
     if (!holds)
         return;
     cluster_pod_left(c, key, pod->uid, cluster_node_named(c, pod->node), &asks);
-}
-
-/* What pods ask is not checked by anybody before they are bound: count no more than keeps every sum
- * on the node exact, so that it can be given back, and leave half of the range to gangs. */
-static void cap_asks(const struct node *n, struct resources *asks)
-{
-    for (int i = 0; i < RESOURCES_MAX; i++) {
-        int64_t room = RESOURCE_AMOUNT_MAX / 2 - n->used.amount[i];
-
-        if (asks->amount[i] > room)
-            asks->amount[i] = room > 0 ? room : 0;
-    }
 }
 
 void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint32_t node_ix,

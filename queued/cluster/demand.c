@@ -45,6 +45,7 @@ void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory
 static enum refusal hardware_refusal(const struct demand_role *role, const struct node *n)
 {
     bool has_gpus = role->each.amount[RES_GPUS] > 0;
+    int64_t shares = role->each.amount[RES_SHARES];
 
     if (!n->is_known)
         return REFUSED_UNKNOWN;
@@ -52,6 +53,8 @@ static enum refusal hardware_refusal(const struct demand_role *role, const struc
         return REFUSED_SHARED;
     if (has_gpus && !role_takes_model(role, n))
         return REFUSED_MODEL;
+    if (shares && role->each.amount[RES_GPU_BYTES] / shares > n->share_most)
+        return REFUSED_MEMORY;
     return has_bad_picks(role, n) ? REFUSED_LINKS : REFUSAL_OF_NONE;
 }
 
@@ -134,6 +137,7 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
         else
             d->each.amount[RES_PODS] = RESOURCE_AMOUNT_MAX; /* no room to count it: fits nowhere */
     }
+    d->each.amount[RES_GPU_BYTES] = d->each.amount[RES_SHARES] * r->gpu_memory_min;
     for (uint32_t i = 0; i < r->gpu_models.n && d->n_models < ROLE_MODELS_MAX; i++) {
         uint32_t m = settings_model(c->settings, r->gpu_models.v[i]);
 

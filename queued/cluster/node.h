@@ -45,6 +45,8 @@ struct node {
     uint8_t model;                    /* model index; MODELS_MAX: no GPUs or an unknown product */
     bool is_known;                    /* seen as an object; false: imaginary */
     bool is_shared_gpu;               /* time slicing or MIG: never serves whole-GPU work */
+    int64_t share_bytes;              /* memory of a GPU for each of its shares; 0: not shared */
+    int64_t share_most;               /* that one of them may ask */
     /* what plans change, and forks copy again and again */
     bool is_usable;   /* takes new work: ready, not cordoned, not deleting, not drained */
     bool is_counted;  /* in the histograms, with counted_free */

@@ -8,9 +8,12 @@
 
 #include <string.h>
 
+#include "spec/spec.h"
+
 static const char *const fixed_names[RES_EXTENDED] = {
     [RES_GPUS] = "nvidia.com/gpu",         [RES_CPU] = "cpu",   [RES_MEMORY] = "memory",
-    [RES_EPHEMERAL] = "ephemeral-storage", [RES_PODS] = "pods",
+    [RES_EPHEMERAL] = "ephemeral-storage", [RES_PODS] = "pods", [RES_SHARES] = SHARED_GPU,
+    [RES_GPU_BYTES] = SHARED_GPU_MEMORY,
 };
 
 void resource_names_init(struct resource_names *names)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resource.h - a vector of amounts: what a node has, what a pod asks.
  *
- * Five dimensions are fixed; the others are extended resources ("rdma/hca") that get their
+ * Seven dimensions are fixed; the others are extended resources ("rdma/hca") that get their
  * index from struct resource_names when a node or a job first names them. Amounts are whole
  * and not negative: CPU in thousandths of a core, memory and ephemeral storage in bytes,
  * the rest as counts. Subtraction stops at zero and says so.
@@ -21,6 +21,8 @@ enum resource {
     RES_MEMORY,    /* bytes */
     RES_EPHEMERAL, /* bytes of ephemeral storage */
     RES_PODS,      /* pod slots */
+    RES_SHARES,    /* nvidia.com/gpu.shared */
+    RES_GPU_BYTES, /* memory of shared GPUs */
     RES_EXTENDED,  /* the first extended resource */
 };
 

@@ -411,6 +411,9 @@ static int check_amount(const struct check *c, struct spec_extended *x)
             "names must have the form domain/name, or be an alias of the configuration");
     if (strcmp(x->name, "nvidia.com/gpu") == 0)
         return spec_bad(c, ".resources.extended", "nvidia.com/gpu is given by resources.gpus");
+    if (strcmp(x->name, SHARED_GPU_MEMORY) == 0)
+        return spec_bad(c, ".resources.extended",
+                        SHARED_GPU_MEMORY " is given by resources.gpuMemoryMin");
     if (x->amount < 1 || x->amount > max)
         return spec_bad(c, ".resources.extended",
                         "amounts must be 1 to 1000000, of ephemeral storage 1 to 1Pi");

@@ -57,6 +57,15 @@ static int check_names(const struct check *c, const char *path, const struct spe
     return 0;
 }
 
+/* Any extended resource whose name begins so? */
+static bool asks_for(const struct spec_role *r, const char *prefix)
+{
+    for (uint32_t i = 0; i < r->n_extended; i++)
+        if (strncmp(r->extended[i].name, prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
 static bool is_version(const char *v)
 {
     return !v || (*v >= '0' && *v <= '9' && strlen(v) <= VERSION_MAX &&
@@ -65,8 +74,12 @@ static bool is_version(const char *v)
 
 static int check_versions(const struct check *c, const struct spec_role *r)
 {
-    if ((r->gpu_memory_min || r->driver_min || r->cuda_min || r->mixed_drivers) && r->gpus == 0)
-        return spec_bad(c, ".resources.gpus", "is 0, and GPU memory, driver or CUDA is asked for");
+    if (r->gpu_memory_min && r->gpus == 0 && !asks_for(r, SHARED_GPU))
+        return spec_bad(c, ".resources.gpus",
+                        "is 0, and GPU memory is asked for; " SHARED_GPU " of extended would do");
+    if ((r->driver_min || r->cuda_min || r->mixed_drivers) && r->gpus == 0 &&
+        !asks_for(r, SHARED_GPU) && !asks_for(r, MIG_PREFIX))
+        return spec_bad(c, ".resources.gpus", "is 0, and driver or CUDA is asked for");
     if (r->gpu_memory_min < 0 || r->gpu_memory_min > INT64_C(1) << 50)
         return spec_bad(c, ".resources.gpuMemoryMin", "must be at most 1Pi");
     if (!is_version(r->driver_min))

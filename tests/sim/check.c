@@ -128,7 +128,7 @@ void check_effect(struct sim *s, const struct effect *fx)
 
 /* ---- after each turn */
 
-static void count_held(struct job *const *jobs, size_t n_jobs, int64_t held[SIM_NODES_MAX])
+static void count_held(struct job *const *jobs, size_t n_jobs, int dim, int64_t held[SIM_NODES_MAX])
 {
     for (size_t i = 0; i < n_jobs; i++) {
         const struct job *j = jobs[i];
@@ -137,12 +137,12 @@ static void count_held(struct job *const *jobs, size_t n_jobs, int64_t held[SIM_
             const struct member *m = &j->members[k];
 
             if (m->phase <= MEMBER_RUNNING && m->node_ix < SIM_NODES_MAX)
-                held[m->node_ix] += j->demand->roles[m->role].each.amount[RES_GPUS];
+                held[m->node_ix] += j->demand->roles[m->role].each.amount[dim];
         }
     }
 }
 
-static void count_moves(const struct state *s, int64_t held[SIM_NODES_MAX])
+static void count_moves(const struct state *s, int dim, int64_t held[SIM_NODES_MAX])
 {
     for (size_t i = 0; i < s->active.n; i++) {
         const struct job *j = s->active.v[i];
@@ -150,30 +150,38 @@ static void count_moves(const struct state *s, int64_t held[SIM_NODES_MAX])
         for (uint32_t k = 0; j->move && k < j->n_members; k++)
             if (j->move->members[k].node_ix < SIM_NODES_MAX)
                 held[j->move->members[k].node_ix] +=
-                    j->demand->roles[j->members[k].role].each.amount[RES_GPUS];
+                    j->demand->roles[j->members[k].role].each.amount[dim];
     }
 }
 
-/* A node on which our gangs hold more GPUs than before has room for all that is on it; a claim
- * holds there, beside them, what its victims have still to leave. */
-static int check_promises_of_nodes(struct sim *s)
+/* A node on which our gangs hold more of a resource than before has room for all that is on it; a
+ * claim holds there, beside them, what its victims have still to leave. */
+static int check_promises_of(struct sim *s, int dim, int64_t before[SIM_NODES_MAX])
 {
     int64_t ours[SIM_NODES_MAX] = {0}, claimed[SIM_NODES_MAX] = {0};
 
-    count_held(s->state->active.v, s->state->active.n, ours);
-    count_held(s->state->claims.v, s->state->claims.n, claimed);
-    count_moves(s->state, claimed);
+    count_held(s->state->active.v, s->state->active.n, dim, ours);
+    count_held(s->state->claims.v, s->state->claims.n, dim, claimed);
+    count_moves(s->state, dim, claimed);
     for (uint32_t ix = 0; ix < s->state->cluster.nodes.n && ix < SIM_NODES_MAX; ix++) {
         const struct node *n = cluster_node(&s->state->cluster, ix);
 
-        if (n && s->was_synced && ours[ix] > s->ours[ix] &&
-            n->used.amount[RES_GPUS] - claimed[ix] > n->total.amount[RES_GPUS])
-            return err_set(
-                &s->err, ERR_INTERNAL, "node %s: %lld of %lld GPUs are promised after a placement",
-                n->name, (long long)n->used.amount[RES_GPUS], (long long)n->total.amount[RES_GPUS]);
+        if (n && s->was_synced && ours[ix] > before[ix] &&
+            n->used.amount[dim] - claimed[ix] > n->total.amount[dim])
+            return err_set(&s->err, ERR_INTERNAL,
+                           "node %s: %lld of %lld %s are promised after a placement", n->name,
+                           (long long)n->used.amount[dim], (long long)n->total.amount[dim],
+                           s->state->cluster.names.name[dim]);
     }
-    memcpy(s->ours, ours, sizeof(s->ours));
+    memcpy(before, ours, sizeof(ours));
     return 0;
+}
+
+static int check_promises_of_nodes(struct sim *s)
+{
+    if (check_promises_of(s, RES_GPU_BYTES, s->our_bytes))
+        return -1;
+    return check_promises_of(s, RES_GPUS, s->ours);
 }
 
 /* No state is kept longer than its own limit allows. */

@@ -154,6 +154,7 @@ static void boot(struct sim *s)
     s->was_synced = false;
     s->wake = 0;
     memset(s->ours, 0, sizeof(s->ours));
+    memset(s->our_bytes, 0, sizeof(s->our_bytes));
     if (s->inner.load(s->inner.ctx, s->state, &s->err))
         s->failed = err_wrap(&s->err, "load");
     else if (fake_store_count(s->store, STORE_QUARANTINE))

@@ -61,7 +61,8 @@ struct sim {
     bool is_broken_off;      /* it came to that */
     int fail_commit;         /* 0 no, 1 before it is stored, 2 after */
 
-    int64_t ours[SIM_NODES_MAX]; /* GPUs that our gangs held on a node after the last turn */
+    int64_t ours[SIM_NODES_MAX];      /* GPUs that our gangs held on a node after the last turn */
+    int64_t our_bytes[SIM_NODES_MAX]; /* the same, memory of shared ones */
     struct share_past past[2][SIM_TENANTS][MODELS_MAX]; /* stored last, and before a crash */
     uint64_t n_turns, n_starts, n_effects, n_jobs_ended, n_moved;
     uint64_t rows[FSM_ROWS_MAX];            /* transitions seen, by row of the table */

@@ -118,6 +118,17 @@ static void some_licence(struct spec *s)
     s->licences[0] = (struct spec_extended){"tool", 1 + (int64_t)(spec_gpus(s) / 5 % 2)};
 }
 
+/* Without a draw: a third of a GPU or less, or a half. */
+static void some_share(struct spec *s, struct spec_role *r)
+{
+    if (r->gpus || r->replicas > 4)
+        return;
+    r->extended = arena_alloc(&s->arena, sizeof(*r->extended));
+    r->n_extended = 1;
+    r->extended[0] = (struct spec_extended){SHARED_GPU, 1};
+    r->gpu_memory_min = INT64_C(7000) * (1 + r->replicas % 3) << 20;
+}
+
 /* Without a draw: small ones like one block, and a rack in it more. */
 static void some_preference(struct spec *s, struct spec_role *r)
 {
@@ -344,6 +355,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     for (uint32_t i = 0; i < s->n_roles; i++) {
         some_spread(s, &s->roles[i]);
         some_preference(s, &s->roles[i]);
+        some_share(s, &s->roles[i]);
     }
     some_growth(s, &g);
     some_instants(s, seed);

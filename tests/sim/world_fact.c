@@ -51,6 +51,11 @@ struct node_fact *world_node_fact(const struct world *w, uint32_t ix)
         if (n->gpus_now > 0 || n->boots % 2)
             add_amount(&f->allocatable, &f->n_allocatable, "nvidia.com/gpu", n->gpus_now);
     }
+    if (n->model == MODELS_MAX) { /* a reboot cuts its GPU otherwise */
+        add_label(f, "nvidia.com/gpu.memory", "46068");
+        add_label(f, "nvidia.com/gpu.replicas", n->boots % 2 ? "3" : "4");
+        add_amount(&f->allocatable, &f->n_allocatable, SHARED_GPU, n->boots % 2 ? 3 : 4);
+    }
     if (n->block[0])
         add_label(f, w->settings->hierarchies[0].levels[0].labels[0], n->block);
     if (n->rack[0])

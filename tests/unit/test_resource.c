@@ -23,8 +23,13 @@ static void fixed_dimensions_have_their_kubernetes_names(void **state)
         const char *name;
         int index;
     } rows[] = {
-        {"nvidia.com/gpu", RES_GPUS},         {"cpu", RES_CPU},   {"memory", RES_MEMORY},
-        {"ephemeral-storage", RES_EPHEMERAL}, {"pods", RES_PODS},
+        {"nvidia.com/gpu", RES_GPUS},
+        {"cpu", RES_CPU},
+        {"memory", RES_MEMORY},
+        {"ephemeral-storage", RES_EPHEMERAL},
+        {"pods", RES_PODS},
+        {"nvidia.com/gpu.shared", RES_SHARES},
+        {"nvidia.com/gpu.memory", RES_GPU_BYTES},
     };
     struct resource_names names;
 
