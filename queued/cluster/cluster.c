@@ -558,6 +558,15 @@ void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint3
     take(c, c->nodes.v[node_ix], &p->asks);
 }
 
+void cluster_pod_ends(struct cluster *fork, const struct cluster *c, const char *key)
+{
+    struct counted_pod *p = NULL;
+
+    HASH_FIND_STR(c->pods, key, p);
+    if (p)
+        give(fork, cluster_node(fork, p->node_ix), &p->asks);
+}
+
 void cluster_pod_gone(struct cluster *c, const char *ns, const char *name, const char *uid)
 {
     struct counted_pod *p = NULL;

@@ -114,6 +114,8 @@ void cluster_pod_gone(struct cluster *c, const char *ns, const char *name, const
 /* Count a pod of a gang for itself from now on: the gang moves on, its object is still there. */
 void cluster_pod_left(struct cluster *c, const char *key, const char *uid, uint32_t node_ix,
                       const struct resources *asks);
+/* On a fork of c, or a clone: a pod that c counts has gone. */
+void cluster_pod_ends(struct cluster *fork, const struct cluster *c, const char *key);
 
 /* What one pod of a role asks, with the CPU and memory that were fixed for it; -1: none was. */
 void role_asks(const struct demand_role *role, int64_t cpu_milli, int64_t memory_bytes,

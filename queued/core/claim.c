@@ -22,12 +22,23 @@ uint64_t claim_moves_left(const struct state *s, usec_t now)
     return all > lost ? all - lost : 0;
 }
 
+/* How many victims from this one on are of one gang. */
+static uint32_t n_alike(const struct claim *k, uint32_t from)
+{
+    uint32_t n = from + 1;
+
+    while (n < k->n_victims && k->victims[n].job.v == k->victims[from].job.v)
+        n++;
+    return n - from;
+}
+
 enum verdict { WAITS, READY, LOST };
 
 static bool is_any_leaving(const struct state *s)
 {
     for (size_t i = 0; i < s->active.n; i++)
-        if (s->active.v[i]->is_leaving || s->active.v[i]->state > JOB_RUNNING)
+        if (s->active.v[i]->is_leaving || s->active.v[i]->state > JOB_RUNNING ||
+            job_is_going(s->active.v[i]))
             return true;
     return false;
 }
@@ -50,6 +61,15 @@ static bool has_room(const struct state *s, const struct job *j, uint32_t model,
         gpus += other == judge ? held[model] : 0;
     }
     return j->demand->is_preemptible || gpus <= quota;
+}
+
+/* Pods beyond what their gangs need do not outlive their grace, whatever becomes of the gangs. */
+static bool has_pods(const struct claim *k)
+{
+    for (uint32_t i = 0; i < k->n_victims; i++)
+        if (k->victims[i].pod)
+            return true;
+    return false;
 }
 
 /* Nothing else may be left where it is to run, and no limit be passed on the way. A tenant that was
@@ -76,7 +96,7 @@ static enum verdict look(const struct state *s, const struct job *j)
         fits = fits && (!gpus[m] || has_room(s, j, m, gpus[m]));
     if (fits)
         return READY;
-    return is_any_leaving(s) ? WAITS : LOST;
+    return is_any_leaving(s) || (has_pods(j->claim) && s->now < j->claim->until) ? WAITS : LOST;
 }
 
 bool claim_next(struct state *s, usec_t now, struct event *ev)
@@ -91,8 +111,9 @@ bool claim_next(struct state *s, usec_t now, struct event *ev)
 
         ev->u.claim.taker = j->id;
         while (k->n_told < k->n_victims) {
-            struct job *victim = claim_victim(s, &k->victims[k->n_told++]);
+            struct job *victim = claim_victim(s, &k->victims[k->n_told]);
 
+            k->n_told += n_alike(k, k->n_told);
             if (!victim || victim->state != JOB_RUNNING)
                 continue;
             ev->kind = EV_GANG_PREEMPTED;
@@ -112,14 +133,20 @@ bool claim_next(struct state *s, usec_t now, struct event *ev)
 
 uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_gangs)
 {
+    const struct job *last = NULL;
     uint64_t gpus = 0;
 
     *ret_gangs = 0;
     for (uint32_t i = 0; i < j->claim->n_victims; i++) {
-        const struct job *o = claim_victim(s, &j->claim->victims[i]);
+        const struct victim *v = &j->claim->victims[i];
+        const struct job *o = claim_victim(s, v);
+        const struct member *m = o && v->pod ? &o->members[v->pod - 1] : NULL;
 
-        gpus += o ? o->charged_gpus : 0;
-        *ret_gangs += o != NULL;
+        if (!o || (m && !m->is_going))
+            continue;
+        gpus += m ? (uint64_t)o->demand->roles[m->role].each.amount[RES_GPUS] : o->charged_gpus;
+        *ret_gangs += last != o;
+        last = o;
     }
     return gpus;
 }

@@ -141,3 +141,22 @@ bool elastic_may_drop(const struct job *j, const struct member *m)
     return j->state == JOB_RUNNING && m->index > 0 && !j->demand->slice_size &&
            j->size[m->role] > j->demand->roles[m->role].replicas;
 }
+
+uint32_t elastic_surplus(const struct job *j, uint32_t role)
+{
+    uint32_t needs = j->demand->roles[role].replicas;
+
+    if (j->state != JOB_RUNNING || j->n_done || j->demand->slice_size || j->size[role] <= needs ||
+        elastic_is_growing(j))
+        return 0;
+    return j->size[role] - needs;
+}
+
+void elastic_end_going(const struct job *j, const struct cluster *c, struct cluster *fork)
+{
+    char key[POD_KEY_TEXT];
+
+    for (uint32_t i = 0; i < j->n_members && job_is_going(j); i++)
+        if (j->members[i].is_going)
+            cluster_pod_ends(fork, c, job_pod_key(key, j, &j->members[i]));
+}

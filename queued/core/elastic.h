@@ -24,5 +24,9 @@ void elastic_tick(struct state *s, usec_t now);
 bool elastic_next(struct state *s, usec_t now, struct event *ev);
 /* May the gang run on without this member? */
 bool elastic_may_drop(const struct job *j, const struct member *m);
+/* How many pods of a role may be taken from it, so that it runs on. */
+uint32_t elastic_surplus(const struct job *j, uint32_t role);
+/* On a fork of the cluster, or a clone: the pods that are going have gone. */
+void elastic_end_going(const struct job *j, const struct cluster *c, struct cluster *fork);
 
 #endif

@@ -146,10 +146,12 @@ struct ev_placed {
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
 };
 
-/* A gang as it runs now: a later attempt is another. */
+/* A gang as it runs now: a later attempt is another. Or one pod beyond what it needs; those of one
+ * gang follow each other. */
 struct victim {
     struct job_id job;
     uint32_t attempt;
+    uint32_t pod; /* its member pod - 1; 0: the whole gang */
 };
 
 struct ev_claimed {

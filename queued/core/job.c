@@ -207,3 +207,34 @@ void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count)
         if (gpus[m])
             count(t, j->tenant_ix, m, gpus[m]);
 }
+
+void job_count_pods(struct tenants *t, const struct job *j, uint32_t role, uint32_t pods,
+                    tenant_count *count)
+{
+    uint64_t gpus = (uint64_t)pods * (uint64_t)j->demand->roles[role].each.amount[RES_GPUS];
+
+    if (gpus && j->models[role] != MODELS_MAX && j->tenant_ix != IX_NONE)
+        count(t, j->tenant_ix, j->models[role], gpus);
+}
+
+void job_count_going(struct tenants *t, const struct job *j, tenant_count *count)
+{
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        job_count_pods(t, j, r, j->going[r], count);
+}
+
+bool job_is_going(const struct job *j)
+{
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        if (j->going[r])
+            return true;
+    return false;
+}
+
+const char *job_pod_key(char buf[POD_KEY_TEXT], const struct job *j, const struct member *m)
+{
+    char name[POD_NAME_TEXT];
+
+    (void)snprintf(buf, POD_KEY_TEXT, "%s/%s", j->ns, job_pod_name(name, j, m));
+    return buf;
+}

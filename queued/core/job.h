@@ -42,6 +42,8 @@ struct member {
     int16_t exit_code;     /* of a terminal one; -1 unknown */
     bool is_seen;          /* in the pod list of this connection */
     bool is_new;           /* joined a running gang and has not run yet */
+    bool is_going;         /* absent, and charged until its pod is gone (elastic.h) */
+    uint8_t is_out;        /* of a fork, while a plan is made (preempt.c) */
     char uid[UID_MAX + 1]; /* "" until known; of an absent one: its pod is still there */
 };
 
@@ -134,6 +136,7 @@ struct job {
     uint32_t n_members; /* demand->most, or 0 */
     struct member *members;
     uint32_t size[JOB_ROLES_MAX];           /* pods of each role that are not absent */
+    uint32_t going[JOB_ROLES_MAX];          /* and that are, with is_going */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX]; /* what a role that left it out was given; -1 */
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
     uint32_t charged_gpus;         /* what the tenant is charged now */
@@ -180,6 +183,9 @@ uint32_t job_role(const struct job *j, const char *name);
 /* Writes "<job>-<role>-<index>-<attempt>". buf: POD_NAME_MAX + 12. */
 enum { POD_NAME_TEXT = POD_NAME_MAX + 12 };
 const char *job_pod_name(char buf[POD_NAME_TEXT], const struct job *j, const struct member *m);
+/* The same after its namespace and a slash. */
+enum { POD_KEY_TEXT = LABEL_MAX + 1 + POD_NAME_TEXT };
+const char *job_pod_key(char buf[POD_KEY_TEXT], const struct job *j, const struct member *m);
 /* Four characters of a hash of the id for the name; round: 0.. on collisions. */
 void job_name_suffix(char buf[5], struct job_id id, uint32_t round);
 
@@ -188,5 +194,10 @@ bool job_member_holds(const struct member *m);
 /* Count what its GPUs are, by model, at its tenant. */
 typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count);
+/* The same of so many pods of a role, and of those that are going. */
+void job_count_pods(struct tenants *t, const struct job *j, uint32_t role, uint32_t pods,
+                    tenant_count *count);
+void job_count_going(struct tenants *t, const struct job *j, tenant_count *count);
+bool job_is_going(const struct job *j); /* is a pod of it? */
 
 #endif

@@ -13,7 +13,7 @@
 #include <utlist.h>
 
 #include "core/backfill.h"
-#include "core/preempt.h"
+#include "core/rights.h"
 #include "core/share.h"
 
 bool order_is_before(const struct job *a, const struct job *b)
@@ -305,7 +305,7 @@ static bool takes_anew(const struct state *s, const struct bucket *b)
     return (b->seen_takes != takes_gen(s, b) ||
             (b->has_victims &&
              (b->seen_freed_any != s->cluster.freed_any || b->seen_backfill_gen < s->pass_gen))) &&
-           preempt_may(s, b->head);
+           rights_may(s, b->head);
 }
 
 /* Does a gang that is held back still have to leave room for the same reservations? Inside its

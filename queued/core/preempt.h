@@ -13,27 +13,25 @@
 
 #include "core/state.h"
 
-/* May the gang take from others at all? */
-bool preempt_may(const struct state *s, const struct job *j);
 /* Victims and the placement that they make possible, as EV_GANG_CLAIMED; false: no legal set does,
  * or what ends anyway is enough. */
 bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev);
-/* By quota: may a gang that is charged so many GPUs take a victim's of this model, of which the
- * victim's tenant would lose so many? */
-struct reclaim_of {
-    const struct job *taker;
-    const uint64_t *gpus; /* by model */
-    const struct job *victim;
-};
-enum reclaim { RECLAIM_NO, RECLAIM_YES, RECLAIM_SAME /* one quota judges both */ };
-enum reclaim preempt_reclaims(const struct tenants *t, const struct reclaim_of *of, uint32_t model,
-                              uint64_t loses);
 /* GPU-microseconds that a running gang would lose: since its last checkpoint or its start. */
-static inline uint64_t preempt_loss(const struct job *v, usec_t now)
+static inline uint64_t preempt_loss_of(const struct job *v, usec_t now, uint64_t gpus)
 {
     usec_t since = v->checkpointed_at > v->running_at ? v->checkpointed_at : v->running_at;
 
-    return now > since ? (uint64_t)(now - since) * v->charged_gpus : 0;
+    return now > since ? (uint64_t)(now - since) * gpus : 0;
+}
+static inline uint64_t preempt_loss(const struct job *v, usec_t now)
+{
+    return preempt_loss_of(v, now, v->charged_gpus);
+}
+/* There may be victims that were none: those who may take from others are woken. */
+static inline void preempt_may_change(struct state *s)
+{
+    s->mature_gen++;
+    s->is_quiet = false;
 }
 /* A gang has begun to run: a victim after minRuntime. */
 void preempt_matures(struct state *s, const struct job *j);

@@ -10,6 +10,7 @@
 #include "core/future.h"
 #include "core/order.h"
 #include "life/job_life.h"
+#include "life/resize.h"
 
 static void set_leaving(struct state *s, struct job *j, bool is_leaving)
 {
@@ -23,7 +24,7 @@ static void set_leaving(struct state *s, struct job *j, bool is_leaving)
 static void mark_victims(struct state *s, const struct claim *k)
 {
     for (uint32_t i = 0; i < k->n_victims; i++)
-        if (claim_victim(s, &k->victims[i]))
+        if (!k->victims[i].pod && claim_victim(s, &k->victims[i]))
             set_leaving(s, claim_victim(s, &k->victims[i]), true);
 }
 
@@ -127,7 +128,7 @@ static void leave(struct state *s, struct job *j)
     for (uint32_t i = j->claim->n_told; i < j->claim->n_victims; i++) {
         struct job *o = claim_victim(s, &j->claim->victims[i]);
 
-        if (o && o->state == JOB_RUNNING)
+        if (o && o->state == JOB_RUNNING && !j->claim->victims[i].pod)
             set_leaving(s, o, false);
         s->mature_gen++; /* who waited for it to leave may want it */
     }
@@ -191,11 +192,22 @@ static void make(struct state *s, struct ev_claimed *ev, struct effects *fx)
     job_save(s, j, fx);
 }
 
+/* It is to leave, or to give up pods. */
 static void tell(struct state *s, struct job *victim, const struct job *taker, struct effects *fx)
 {
     bool is_lower = victim->priority < taker->priority;
+    const struct claim *k = taker->claim;
     char text[REASON_TEXT_MAX + 1];
+    uint32_t at = 0;
 
+    while (k->victims[at].job.v != victim->id.v)
+        at++;
+    if (k->victims[at].pod) {
+        (void)snprintf(text, sizeof(text), "for %s of %s: %s", taker->name, taker->tenant,
+                       is_lower ? "its priority is higher" : "its tenant uses less of its quota");
+        resize_give(s, victim, k, text, fx);
+        return;
+    }
     (void)snprintf(text, sizeof(text), "by %s of %s: %s", taker->name, taker->tenant,
                    victim->move ? "it gets whole nodes, this goes on elsewhere"
                    : is_lower   ? "its priority is higher"

@@ -176,8 +176,11 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
     struct job *j = pod->job.v ? state_job(s, pod->job) : NULL;
     struct member *m = member_of(s, j, pod, fx);
 
-    if (m && m->phase == MEMBER_ABSENT)
+    if (m && m->phase == MEMBER_ABSENT) {
         memcpy(m->uid, pod->uid, sizeof(m->uid)); /* its name is taken until it is gone */
+        if (is_over(pod))
+            job_member_went(s, j, m);
+    }
     if (m && m->phase != MEMBER_GONE && m->phase != MEMBER_ABSENT) {
         if (job_state_is_active(j->state)) {
             member_seen(s, j, m, pod, fx);
@@ -213,8 +216,10 @@ void facts_pod_gone(struct state *s, const struct ev_pod_gone *gone, struct effe
             continue;
         if (!gone->uid[0] || !m->uid[0] || strcmp(gone->uid, m->uid) == 0)
             job_member_gone(s, j, m, "was deleted", fx);
-        if (j->members && j->members[i].phase == MEMBER_ABSENT) /* the last one ends them all */
+        if (j->members && j->members[i].phase == MEMBER_ABSENT) { /* the last one ends them all */
             j->members[i].uid[0] = '\0';
+            job_member_went(s, j, &j->members[i]);
+        }
         return;
     }
 }

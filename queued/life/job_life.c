@@ -17,7 +17,6 @@
 #include "core/elastic.h"
 #include "core/order.h"
 #include "core/relax.h"
-#include "core/share.h"
 #include "life/claimed.h"
 #include "life/depend.h"
 #include "life/resize.h"
@@ -59,64 +58,6 @@ static uint32_t *active_count(struct state *s, const struct job *j)
     return j->tenant_ix == IX_NONE ? NULL : &s->tenants.v[j->tenant_ix].active;
 }
 
-/* Before what its tenant holds of a model changes: the past up to then, and its user's part. */
-static void settle(struct state *s, const struct job *j, uint32_t model, int64_t gpus, usec_t at)
-{
-    share_settle(&s->tenants, j->tenant_ix, model, at);
-    s->tenants.v[j->tenant_ix].saved_turn = s->turn;
-    if (s->settings->shares_users)
-        share_charge_user(s, j, model, gpus, at);
-    tenant_charge_user(&s->tenants, job_account(j), model, gpus);
-}
-
-static void charge(struct state *s, struct job *j)
-{
-    uint64_t gpus[MODELS_MAX];
-
-    j->charged_gpus = 0;
-    if (j->n_members == 0)
-        return;
-    job_gpus(j, j->models, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX; m++) {
-        j->charged_gpus += (uint32_t)gpus[m];
-        if (gpus[m] && j->tenant_ix != IX_NONE)
-            settle(s, j, m, (int64_t)gpus[m], j->attempt_at);
-    }
-    job_count_gpus(&s->tenants, j, tenant_charge);
-}
-
-static void refund(struct state *s, struct job *j)
-{
-    uint64_t gpus[MODELS_MAX];
-
-    job_gpus(j, j->models, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
-        if (gpus[m] && j->tenant_ix != IX_NONE)
-            settle(s, j, m, -(int64_t)gpus[m], s->now);
-    if (j->charged_gpus)
-        job_count_gpus(&s->tenants, j, tenant_refund);
-    if (j->is_leaving && !j->move)
-        job_count_gpus(&s->tenants, j, tenant_expect);
-    j->is_leaving = false;
-    j->charged_gpus = 0;
-}
-
-void job_resize(struct state *s, struct job *j, uint32_t role, bool is_more)
-{
-    uint32_t gpus = (uint32_t)j->demand->roles[role].each.amount[RES_GPUS];
-    uint32_t m = j->models[role];
-
-    if (m == MODELS_MAX || gpus == 0)
-        return;
-    j->charged_gpus += is_more ? gpus : 0 - gpus;
-    if (j->tenant_ix == IX_NONE)
-        return;
-    settle(s, j, m, is_more ? (int64_t)gpus : -(int64_t)gpus, s->now);
-    (is_more ? tenant_charge : tenant_refund)(&s->tenants, j->tenant_ix, m, gpus);
-    if (j->is_leaving)
-        (is_more ? tenant_spare : tenant_expect)(&s->tenants, j->tenant_ix, m, gpus);
-}
-
 void job_name_nodes(struct state *s, const struct job *j)
 {
     for (uint32_t i = 0; i < j->n_members; i++)
@@ -149,7 +90,7 @@ void job_hold(struct state *s, struct job *j)
 
 void job_activate(struct state *s, struct job *j)
 {
-    charge(s, j);
+    job_charge(s, j);
     *vec_push(&s->active) = j;
     if (active_count(s, j))
         ++*active_count(s, j);
@@ -176,7 +117,7 @@ static void deactivate(struct state *s, struct job *j)
             break;
         }
     }
-    refund(s, j);
+    job_refund(s, j);
     s->licence_gen += j->demand->has_licences;
     if (active_count(s, j))
         --*active_count(s, j);
@@ -546,6 +487,9 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
     if (j->is_resumed)
         return;
     j->is_resumed = true;
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (!j->members[i].uid[0])
+            job_member_went(s, j, &j->members[i]);
     if (j->state == JOB_BINDING) {
         (void)effects_add(fx, EFFECT_GANG_START, j->id);
     } else if (j->state == JOB_STOPPING || job_wants_all_gone(j)) {

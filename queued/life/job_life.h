@@ -44,8 +44,15 @@ void job_checkpointed(struct state *s, struct job *j, struct effects *fx);
 bool job_has_saved(const struct job *j);
 /* A pending gang gets its hosts and holds them; takes placed->members. */
 void job_take(struct state *s, struct job *j, struct ev_placed *placed);
+/* It is charged from its decision on; nothing of it is charged any more. */
+void job_charge(struct state *s, struct job *j);
+void job_refund(struct state *s, struct job *j);
 /* Charge one pod of a role more, or give its charge back. */
 void job_resize(struct state *s, struct job *j, uint32_t role, bool is_more);
+/* An absent member stays charged while its pod is there, and the tenant counts on that charge to
+ * end; it ends. */
+void job_member_goes(struct state *s, struct job *j, struct member *m);
+void job_member_went(struct state *s, struct job *j, struct member *m);
 /* It starts on the hosts it holds. */
 void job_place(struct state *s, struct job *j, struct effects *fx);
 /* A member's phase as seen or answered; moves the job when that was the last one missing. */

@@ -58,6 +58,7 @@ void job_member_running(struct state *s, struct job *j, struct member *m, struct
     job_set_phase(j, m, MEMBER_RUNNING);
     if (m->is_new) {
         m->is_new = false;
+        preempt_may_change(s);
         job_set_timer(s, j);
         job_save(s, j, fx);
     }
@@ -277,14 +278,13 @@ void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effe
     for (uint32_t i = 0; i < j->n_members; i++) {
         struct member *m = &j->members[i];
         struct resources asks;
-        char name[POD_NAME_TEXT], key[LABEL_MAX + 1 + POD_NAME_TEXT];
+        char name[POD_NAME_TEXT], key[POD_KEY_TEXT];
 
         if (m->node_ix != node_ix || !job_member_holds(m))
             continue;
         if (m->uid[0]) { /* its GPUs stay charged to the node until the object is gone */
             state_pod_asks(j, m->role, &asks);
-            (void)snprintf(key, sizeof(key), "%s/%s", j->ns, job_pod_name(name, j, m));
-            cluster_pod_left(&s->cluster, key, m->uid, node_ix, &asks);
+            cluster_pod_left(&s->cluster, job_pod_key(key, j, m), m->uid, node_ix, &asks);
             /* its kubelet, should it come back, must not go on with it */
             effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
         }

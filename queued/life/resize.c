@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/elastic.h"
+#include "core/preempt.h"
 #include "life/job_life.h"
 
 static void resized(struct state *s, struct job *j, const char *code, const char *text,
@@ -47,22 +48,24 @@ void resize_apply(struct state *s, struct ev_placed *more, struct effects *fx)
 /* It is absent from now on. Its name is taken while a pod of it is known. */
 static void leave(struct state *s, struct job *j, struct member *m, struct effects *fx)
 {
-    char name[POD_NAME_TEXT], key[LABEL_MAX + 1 + POD_NAME_TEXT];
+    bool is_there = m->uid[0] && job_member_holds(m);
+    char name[POD_NAME_TEXT], key[POD_KEY_TEXT];
     struct resources asks;
 
-    if (m->uid[0]) {
-        if (job_member_holds(m)) { /* its GPUs count on the node until the pod is gone */
-            state_pod_asks(j, m->role, &asks);
-            (void)snprintf(key, sizeof(key), "%s/%s", j->ns, job_pod_name(name, j, m));
-            cluster_pod_left(&s->cluster, key, m->uid, m->node_ix, &asks);
-        }
-        effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
+    if (is_there) { /* its GPUs count on the node until the pod is gone */
+        state_pod_asks(j, m->role, &asks);
+        cluster_pod_left(&s->cluster, job_pod_key(key, j, m), m->uid, m->node_ix, &asks);
     }
+    if (m->uid[0])
+        effects_delete_pod(fx, j->ns, job_pod_name(name, j, m), m->uid);
     job_release(s, j, m, MEMBER_ABSENT);
     cluster_unname(&s->cluster, m->node_ix);
     m->node_ix = IX_NONE;
     m->is_new = false;
-    job_resize(s, j, m->role, false);
+    if (is_there)
+        job_member_goes(s, j, m);
+    else
+        job_resize(s, j, m->role, false);
 }
 
 void resize_drop(struct state *s, struct job *j, const struct member *m, const char *why,
@@ -78,6 +81,30 @@ void resize_drop(struct state *s, struct job *j, const struct member *m, const c
     (void)snprintf(text, sizeof(text), "from %u to %u pods: %.180s", before, job_size(j), why);
     resized(s, j, "Shrunk", text, fx);
     if (was_growing)
+        preempt_may_change(s);
+    if (was_growing)
         (void)effects_add(fx, EFFECT_GANG_START, j->id); /* without them */
     job_check_progress(s, j, fx);
+}
+
+void resize_give(struct state *s, struct job *j, const struct claim *to, const char *why,
+                 struct effects *fx)
+{
+    uint32_t before = job_size(j);
+    char text[REASON_TEXT_MAX + 1];
+
+    for (uint32_t i = 0; i < to->n_victims; i++) {
+        const struct victim *v = &to->victims[i];
+        struct member *m = v->job.v == j->id.v && v->pod && v->pod <= j->n_members
+                               ? &j->members[v->pod - 1]
+                               : NULL;
+
+        if (m && m->phase == MEMBER_RUNNING && elastic_surplus(j, m->role) &&
+            elastic_may_drop(j, m))
+            leave(s, j, m, fx);
+    }
+    if (job_size(j) == before)
+        return;
+    (void)snprintf(text, sizeof(text), "from %u to %u pods, %.180s", before, job_size(j), why);
+    resized(s, j, "Shrunk", text, fx);
 }

@@ -11,5 +11,8 @@ void resize_apply(struct state *s, struct ev_placed *more, struct effects *fx);
  * yet, or NULL: without all of those. */
 void resize_drop(struct state *s, struct job *j, const struct member *m, const char *why,
                  struct effects *fx);
+/* It gives up the pods that a claim wants of it, as far as it has them and does not need them. */
+void resize_give(struct state *s, struct job *j, const struct claim *to, const char *why,
+                 struct effects *fx);
 
 #endif

@@ -82,13 +82,17 @@ static uint32_t *list_ended(const struct job *j, enum member_phase phase, size_t
     return v;
 }
 
-/* Positions of the members that have joined. */
+/* Positions of the members that have joined, or are going. */
 static void make_new(job_record *r, const struct job *j, struct arena *a)
 {
     r->member_new = arena_alloc(a, j->n_members * sizeof(*r->member_new));
-    for (uint32_t i = 0; i < j->n_members; i++)
+    r->member_going = arena_alloc(a, j->n_absent * sizeof(*r->member_going));
+    for (uint32_t i = 0; i < j->n_members; i++) {
         if (j->members[i].is_new)
             r->member_new[r->n_member_new++] = i;
+        if (j->members[i].is_going)
+            r->member_going[r->n_member_going++] = i;
+    }
 }
 
 static void make_ended(job_record *r, const struct job *j, struct arena *a)
@@ -124,7 +128,11 @@ static void make_claim(job_record *r, const struct claim *k, struct arena *a)
     for (uint32_t i = 0; i < k->n_victims; i++) {
         r->claim_victims[i] = k->victims[i].job.v;
         r->claim_attempts[i] = k->victims[i].attempt;
+        r->n_claim_pods = k->victims[i].pod ? k->n_victims : r->n_claim_pods;
     }
+    r->claim_pods = arena_alloc(a, r->n_claim_pods * sizeof(*r->claim_pods));
+    for (size_t i = 0; i < r->n_claim_pods; i++)
+        r->claim_pods[i] = k->victims[i].pod;
 }
 
 static void make_move(job_record *r, const struct job *j, const struct cluster *c, struct arena *a)
@@ -363,6 +371,16 @@ static int take_new(struct job *j, const job_record *r, struct err *err)
                            r->member_new[i], j->n_members);
         j->members[r->member_new[i]].is_new = true;
     }
+    for (size_t i = 0; i < r->n_member_going; i++) {
+        uint32_t at = r->member_going[i];
+        struct member *m = at < j->n_members ? &j->members[at] : NULL;
+
+        if (!m || m->phase != MEMBER_ABSENT || m->is_going)
+            return err_set(err, ERR_INVALID, "pod %" PRIu32 " of %" PRIu32 " is going", at,
+                           j->n_members);
+        m->is_going = true;
+        j->going[m->role]++;
+    }
     return 0;
 }
 
@@ -398,7 +416,8 @@ static int take_waits(struct job *j, const job_record *r, struct err *err)
 static int take_claim(struct job *j, const job_record *r, struct err *err)
 {
     if ((r->claim_until != 0) != (j->state == JOB_PENDING && j->n_members) ||
-        r->n_claim_victims != r->n_claim_attempts)
+        r->n_claim_victims != r->n_claim_attempts ||
+        (r->n_claim_pods && r->n_claim_pods != r->n_claim_victims))
         return err_set(err, ERR_INVALID, "%zu victims in %zu attempts, of a claim for %u pods",
                        r->n_claim_victims, r->n_claim_attempts, j->n_members);
     if (!r->claim_until)
@@ -408,7 +427,8 @@ static int take_claim(struct job *j, const job_record *r, struct err *err)
     j->claim->n_victims = (uint32_t)r->n_claim_victims;
     j->claim->victims = xcalloc(r->n_claim_victims, sizeof(*j->claim->victims));
     for (size_t i = 0; i < r->n_claim_victims; i++)
-        j->claim->victims[i] = (struct victim){{r->claim_victims[i]}, r->claim_attempts[i]};
+        j->claim->victims[i] = (struct victim){
+            {r->claim_victims[i]}, r->claim_attempts[i], r->n_claim_pods ? r->claim_pods[i] : 0};
     return 0;
 }
 

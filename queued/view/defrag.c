@@ -20,6 +20,7 @@
 #include "core/future.h"
 #include "core/order.h"
 #include "core/preempt.h"
+#include "core/rights.h"
 #include "core/window.h"
 #include "view/explain_say.h"
 
@@ -71,7 +72,7 @@ struct search {
 static bool may_ask(const struct search *f, const struct job *v)
 {
     struct reclaim_of of = {&f->taker, f->gpus, v};
-    enum reclaim r = preempt_reclaims(&f->s->tenants, &of, f->model, 0);
+    enum reclaim r = rights_reclaims(&f->s->tenants, &of, f->model, 0);
 
     return r == RECLAIM_SAME ? v->priority <= f->taker.priority : r == RECLAIM_YES;
 }
@@ -524,7 +525,7 @@ bool defrag_next(const struct state *s, usec_t now, struct event *ev)
     for (uint32_t i = 0; i < p.n_moves; i++) {
         const struct job *v = p.moves[i].job;
 
-        e->victims[i] = (struct victim){v->id, v->attempt};
+        e->victims[i] = (struct victim){v->id, v->attempt, 0};
         e->moves[i] = p.moves[i].to;
         e->until = e->until < now + v->grace_us ? now + v->grace_us : e->until;
     }

@@ -13,6 +13,7 @@
 
 #include "core/backfill.h"
 #include "core/claim.h"
+#include "core/elastic.h"
 #include "core/cycle.h"
 #include "core/order.h"
 #include "core/preempt.h"
@@ -210,6 +211,20 @@ static void copy_jobs(struct plan *p, const struct state *s)
     p->s->is_quiet = s->is_quiet && p->fork;
 }
 
+/* In the plan no pod outlives its place, and one that was told to go has gone. */
+static void end_pods(struct plan *p, const struct state *s)
+{
+    for (size_t i = 0; i < p->s->active.n; i++) {
+        struct job *j = p->s->active.v[i];
+
+        elastic_end_going(j, &s->cluster, &p->s->cluster);
+        for (uint32_t k = 0; k < j->n_members; k++) {
+            job_member_went(p->s, j, &j->members[k]);
+            j->members[k].uid[0] = '\0';
+        }
+    }
+}
+
 static void plan_init(struct plan *p, const struct state *s, usec_t now, bool is_clone)
 {
     p->s = state_create(s->settings);
@@ -231,6 +246,7 @@ static void plan_init(struct plan *p, const struct state *s, usec_t now, bool is
     p->s->licence_gen = s->licence_gen;
     tenants_copy(&p->s->tenants, &s->tenants);
     copy_jobs(p, s);
+    end_pods(p, s);
     backfill_copy(p->s, s);
     windows_borrow(p->s, s);
 }

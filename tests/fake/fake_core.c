@@ -171,24 +171,28 @@ void core_see_all(struct core *c, struct job_id id, enum pod_phase phase)
     const struct job *j = state_job(c->state, id);
 
     for (uint32_t i = 0; i < j->n_members; i++)
-        core_see(c, j, i, phase, phase == POD_SUCCEEDED ? 0 : -1);
+        if (j->members[i].phase != MEMBER_ABSENT)
+            core_see(c, j, i, phase, phase == POD_SUCCEEDED ? 0 : -1);
+}
+
+void core_gone(struct core *c, const struct job *j, uint32_t member)
+{
+    struct event ev = {.kind = EV_POD_GONE, .u.pod_gone = xcalloc(1, sizeof(struct ev_pod_gone))};
+
+    (void)snprintf(ev.u.pod_gone->ns, sizeof(ev.u.pod_gone->ns), "%s", j->ns);
+    name_pod(j, member, ev.u.pod_gone->name, sizeof(ev.u.pod_gone->name));
+    ev.u.pod_gone->job = j->id;
+    ev.u.pod_gone->attempt = j->attempt;
+    ev.u.pod_gone->member = member;
+    (void)core_apply(c, &ev);
 }
 
 void core_gone_all(struct core *c, struct job_id id)
 {
     const struct job *j = state_job(c->state, id);
 
-    for (uint32_t i = 0; i < j->n_members; i++) { /* none is left once the gang is requeued */
-        struct event ev = {.kind = EV_POD_GONE,
-                           .u.pod_gone = xcalloc(1, sizeof(struct ev_pod_gone))};
-
-        (void)snprintf(ev.u.pod_gone->ns, sizeof(ev.u.pod_gone->ns), "%s", j->ns);
-        name_pod(j, i, ev.u.pod_gone->name, sizeof(ev.u.pod_gone->name));
-        ev.u.pod_gone->job = id;
-        ev.u.pod_gone->attempt = j->attempt;
-        ev.u.pod_gone->member = i;
-        (void)core_apply(c, &ev);
-    }
+    for (uint32_t i = 0; i < j->n_members; i++) /* none is left once the gang is requeued */
+        core_gone(c, j, i);
 }
 
 void core_refuse(struct core *c, const struct job *j, uint32_t member, enum refusal_kind kind)

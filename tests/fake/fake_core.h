@@ -46,6 +46,7 @@ void core_pass(struct core *c, usec_t by);
 void core_see(struct core *c, const struct job *j, uint32_t member, enum pod_phase phase,
               int16_t exit_code);
 void core_see_all(struct core *c, struct job_id id, enum pod_phase phase);
+void core_gone(struct core *c, const struct job *j, uint32_t member);
 void core_gone_all(struct core *c, struct job_id id);
 void core_refuse(struct core *c, const struct job *j, uint32_t member, enum refusal_kind kind);
 void core_service_gone(struct core *c, struct job_id id);

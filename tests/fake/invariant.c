@@ -65,17 +65,28 @@ static int check_pools(const struct state *s, const struct job *j, struct err *e
     return 0;
 }
 
-/* An elastic gang has what each role needs, unless it is on its way out. */
+/* An elastic gang has what each role needs, and no more than it may; what it is charged is what its
+ * members and those that are going make. */
 static bool check_sizes(const struct job *j)
 {
-    uint32_t size[JOB_ROLES_MAX] = {0};
+    uint32_t size[JOB_ROLES_MAX] = {0}, going[JOB_ROLES_MAX] = {0};
+    uint64_t gpus = 0;
 
-    for (uint32_t i = 0; i < j->n_members; i++)
+    for (uint32_t i = 0; i < j->n_members; i++) {
         size[j->members[i].role] += j->members[i].phase != MEMBER_ABSENT;
-    for (uint32_t r = 0; r < j->demand->n_roles && j->n_members; r++)
-        if (size[r] != j->size[r] || size[r] < j->demand->roles[r].replicas)
+        going[j->members[i].role] += j->members[i].is_going;
+        if (j->members[i].is_going && j->members[i].phase != MEMBER_ABSENT)
             return true;
-    return false;
+    }
+    for (uint32_t r = 0; r < j->demand->n_roles && j->n_members; r++) {
+        if (size[r] != j->size[r] || size[r] < j->demand->roles[r].replicas ||
+            size[r] > j->demand->roles[r].most || going[r] != j->going[r])
+            return true;
+        gpus += j->models[r] == MODELS_MAX
+                    ? 0
+                    : (size[r] + going[r]) * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+    }
+    return j->charged_gpus && j->charged_gpus != gpus;
 }
 
 static int check_job(const struct state *s, const struct job *j, struct err *err)
@@ -237,7 +248,13 @@ static int check_tenants(const struct state *s, struct err *err)
         t.v[j->tenant_ix].active += job_state_is_active(j->state);
         if (j->charged_gpus)
             job_count_gpus(&t, j, tenant_charge);
+        job_count_going(&t, j, tenant_charge);
+        job_count_going(&t, j, tenant_spare);
         job_gpus(j, j->models, gpus);
+        for (uint32_t r = 0; r < j->demand->n_roles; r++)
+            if (j->models[r] != MODELS_MAX)
+                gpus[j->models[r]] +=
+                    j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
         for (uint32_t m = 0; m < MODELS_MAX && (j->charged_gpus || j->claim); m++)
             tenant_charge_user(&t, job_account(j), m, (int64_t)gpus[m]);
         for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus && s->settings->shares_users; m++)

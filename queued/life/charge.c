@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* charge.c - what a gang is charged: all its members, and pods that were told to go and are still
+ * there, of which the tenant counts that their charge ends.
+ */
+#include <string.h>
+
+#include "core/share.h"
+#include "life/job_life.h"
+
+/* Before what its tenant holds of a model changes: the past up to then, and its user's part. */
+static void settle(struct state *s, const struct job *j, uint32_t model, int64_t gpus, usec_t at)
+{
+    share_settle(&s->tenants, j->tenant_ix, model, at);
+    s->tenants.v[j->tenant_ix].saved_turn = s->turn;
+    if (s->settings->shares_users)
+        share_charge_user(s, j, model, gpus, at);
+    tenant_charge_user(&s->tenants, job_account(j), model, gpus);
+}
+
+/* With those that are going. */
+static void all_gpus(const struct job *j, uint64_t ret[MODELS_MAX])
+{
+    job_gpus(j, j->models, ret);
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        if (j->models[r] != MODELS_MAX)
+            ret[j->models[r]] +=
+                (uint64_t)j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+}
+
+void job_charge(struct state *s, struct job *j)
+{
+    uint64_t gpus[MODELS_MAX];
+
+    j->charged_gpus = 0;
+    if (j->n_members == 0)
+        return;
+    all_gpus(j, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX; m++) {
+        j->charged_gpus += (uint32_t)gpus[m];
+        if (gpus[m] && j->tenant_ix != IX_NONE)
+            settle(s, j, m, (int64_t)gpus[m], j->attempt_at);
+    }
+    job_count_gpus(&s->tenants, j, tenant_charge);
+    job_count_going(&s->tenants, j, tenant_charge);
+    job_count_going(&s->tenants, j, tenant_spare);
+}
+
+void job_refund(struct state *s, struct job *j)
+{
+    uint64_t gpus[MODELS_MAX];
+
+    all_gpus(j, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
+        if (gpus[m] && j->tenant_ix != IX_NONE)
+            settle(s, j, m, -(int64_t)gpus[m], s->now);
+    if (j->charged_gpus)
+        job_count_gpus(&s->tenants, j, tenant_refund);
+    job_count_going(&s->tenants, j, tenant_refund);
+    job_count_going(&s->tenants, j, tenant_expect);
+    memset(j->going, 0, sizeof(j->going));
+    for (uint32_t i = 0; i < j->n_members; i++)
+        j->members[i].is_going = false;
+    if (j->is_leaving && !j->move)
+        job_count_gpus(&s->tenants, j, tenant_expect);
+    j->is_leaving = false;
+    j->charged_gpus = 0;
+}
+
+static void recharge(struct state *s, struct job *j, uint32_t role, bool is_more)
+{
+    uint32_t gpus = (uint32_t)j->demand->roles[role].each.amount[RES_GPUS];
+    uint32_t m = j->models[role];
+
+    if (m == MODELS_MAX || gpus == 0)
+        return;
+    j->charged_gpus += is_more ? gpus : 0 - gpus;
+    if (j->tenant_ix == IX_NONE)
+        return;
+    settle(s, j, m, is_more ? (int64_t)gpus : -(int64_t)gpus, s->now);
+    (is_more ? tenant_charge : tenant_refund)(&s->tenants, j->tenant_ix, m, gpus);
+}
+
+void job_resize(struct state *s, struct job *j, uint32_t role, bool is_more)
+{
+    recharge(s, j, role, is_more);
+    if (j->is_leaving)
+        job_count_pods(&s->tenants, j, role, 1, is_more ? tenant_spare : tenant_expect);
+}
+
+void job_member_goes(struct state *s, struct job *j, struct member *m)
+{
+    m->is_going = true;
+    j->going[m->role]++;
+    if (!j->is_leaving)
+        job_count_pods(&s->tenants, j, m->role, 1, tenant_spare);
+}
+
+void job_member_went(struct state *s, struct job *j, struct member *m)
+{
+    if (!m->is_going)
+        return;
+    m->is_going = false;
+    j->going[m->role]--;
+    job_count_pods(&s->tenants, j, m->role, 1, tenant_expect);
+    recharge(s, j, m->role, false);
+    s->is_quiet = false;
+}
