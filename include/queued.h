@@ -125,6 +125,13 @@ struct queued_attempt {
 /* A spec as the daemon stores it; print it with queued_spec_text(). */
 struct queued_stored_spec;
 
+/* The indices of a job array, which is Running while one of them runs. */
+struct queued_array {
+    uint32_t indices, succeeded, failed, cancelled, running, waiting;
+    const char *open;           /* those that have not ended: "5-20"; NULL none */
+    const char *failed_indices; /* NULL none */
+};
+
 struct queued_job {
     const char *id;
     const char *name;
@@ -162,6 +169,9 @@ struct queued_job {
     const struct queued_stored_spec *spec; /* NULL when not asked for */
     int64_t predicted_start_us;            /* of a waiting job; 0: unknown */
     const char *predicted_basis; /* what that rests on, or why it is unknown; NULL: not waiting */
+    const struct queued_array *array; /* NULL: it is no array */
+    const char *array_id;             /* of an index of an array: its array; NULL none */
+    uint32_t array_index;
 };
 
 struct queued_jobs {
@@ -218,6 +228,7 @@ struct queued_filter {
     const char *const *states; /* names; "active": not final */
     size_t n_labels;
     const struct queued_pair *labels; /* all must match */
+    const char *array; /* of a list: the indices of this array (name or id); NULL: no index */
 };
 
 struct queued_query {

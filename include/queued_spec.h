@@ -135,7 +135,10 @@ struct queued_spec {
     const char *on_preemption;     /* requeue or end; NULL: requeue */
     uint32_t elastic_step;         /* pods; 0: the default */
     int64_t grow_cooldown_us;
-    bool is_movable;     /* defragmentation may move it */
+    bool is_movable;           /* defragmentation may move it */
+    const char *array_indices; /* "0-49,60"; NULL: no array */
+    uint32_t array_parallel;   /* indices at a time; 0: all */
+    bool array_fails_fast;
     int64_t max_wait_us; /* topology.maxWait; 0: required for ever */
     int64_t deadline_us; /* since 1970; 0: none */
     uint32_t slice_size; /* topology.slice; 0: none */

@@ -86,7 +86,7 @@ static void start_gang(struct daemon *d, struct job_id id)
 
     if (!j || !gang_is_wanted(j, false))
         return;
-    if (d->store_port.read_spec(d->store_port.ctx, id, &spec, &err)) {
+    if (d->store_port.read_spec(d->store_port.ctx, job_spec_id(j), &spec, &err)) {
         log_error("cannot read a job's spec, it will not start; cancel it and submit it again",
                   "job=%s err=\"%s\"", j->name, err.text);
         return;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/score.h"
 #include "life/job_life.h"
 #include "util/str.h"
@@ -36,6 +37,7 @@ static void rate(struct gang *g, const struct state *s, const struct job *j)
 void gang_init(struct gang *g, const struct state *s, const struct job *j, const struct spec *spec,
                bool is_stop)
 {
+    const struct job *parent = array_parent(s, j);
     uint32_t cls = settings_class(s->settings, j->priority_class);
 
     *g = (struct gang){.job = j->id,
@@ -43,9 +45,11 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
                        .spec = spec,
                        .grace_us = is_stop && job_has_saved(j) ? USEC_PER_SEC : j->grace_us,
                        .has_saved = is_stop && job_has_saved(j),
-                       .has_service = j->has_service,
+                       .has_service = j->has_service || (parent && parent->has_service),
+                       .array = parent ? parent->id : (struct job_id){0},
+                       .array_index = j->array_index,
                        .size = j->n_members};
-    (void)str_copy(g->job_name, sizeof(g->job_name), j->name); /* same bounds */
+    (void)str_copy(g->job_name, sizeof(g->job_name), j->base); /* same bounds */
     (void)str_copy(g->ns, sizeof(g->ns), j->ns);
     (void)str_copy(g->tenant, sizeof(g->tenant), j->tenant);
     g->kubernetes_class = cls == IX_NONE ? "" : s->settings->classes[cls].kubernetes;
@@ -56,6 +60,7 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
         state_pod_asks(j, r, &asks);
         g->cpu_milli[r] = asks.amount[RES_CPU];
         g->memory_bytes[r] = asks.amount[RES_MEMORY];
+        g->first_index[r] = j->array_index * j->demand->roles[r].most;
         memcpy(g->role_names[r], j->demand->roles[r].name, sizeof(g->role_names[r]));
     }
     g->pods = xcalloc(j->n_members, sizeof(*g->pods));

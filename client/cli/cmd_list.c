@@ -18,7 +18,7 @@ enum { PAGE_MAX = 500, LINE_MAX_WIDTH = 100 };
 
 struct list {
     bool all, quiet, no_headers;
-    const char *tenant, *user, *states, *sort, *limit_text, *token, *columns;
+    const char *tenant, *user, *states, *sort, *limit_text, *token, *columns, *array;
     struct cli_texts labels;
     enum cli_format format;
     uint64_t limit; /* 0: none */
@@ -128,6 +128,7 @@ static int read_filter(struct list *l)
     l->query.filter.all = l->all || l->tenant || l->user;
     l->query.filter.tenant = l->tenant;
     l->query.filter.user = l->user;
+    l->query.filter.array = l->array;
     read_states(l);
     if (l->token && queued_cursor_from_text(l->token, &l->cursor, NULL))
         return cli_usage("list: --continue: not a token of an earlier list");
@@ -237,6 +238,7 @@ int cmd_list(int argc, char **argv)
         {"selector", 'l', OPTION_REPEATED, &l.labels},
         {"sort", 0, OPTION_TEXT, &l.sort},
         {"limit", 0, OPTION_TEXT, &l.limit_text},
+        {"array", 0, OPTION_TEXT, &l.array},
         {"continue", 0, OPTION_TEXT, &l.token},
         {"quiet", 'q', OPTION_FLAG, &l.quiet},
         {"no-headers", 0, OPTION_FLAG, &l.no_headers},

@@ -49,6 +49,15 @@ static void print_summary(const struct queued_job *job)
     if (job->most_pods)
         (void)printf("  %-9s  %u pods now, %u to %u\n", "elastic", job->now_pods, job->pods,
                      job->most_pods);
+    if (job->array)
+        (void)printf("  %-9s  %u indices: %u running, %u waiting, %u succeeded, %u failed, "
+                     "%u cancelled\n",
+                     "array", job->array->indices, job->array->running, job->array->waiting,
+                     job->array->succeeded, job->array->failed, job->array->cancelled);
+    if (job->array) {
+        line("open", job->array->open);
+        line("failed", job->array->failed_indices);
+    }
     if (job->restarts)
         (void)printf("  %-9s  %u\n", "restarts", job->restarts);
     if (job->has_exit_code)

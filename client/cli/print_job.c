@@ -61,6 +61,9 @@ static struct document *metadata(struct arena *a, const struct queued_job *job)
                          document_text(a, job->labels[i].value ? job->labels[i].value : ""));
     }
     document_put_time(a, d, "created", job->created_us);
+    document_put_text(a, d, "array", job->array_id);
+    if (job->array_id)
+        document_put_int(a, d, "arrayIndex", job->array_index);
     return d;
 }
 
@@ -95,6 +98,23 @@ static struct document *attempt(struct arena *a, const struct queued_attempt *t)
     return d;
 }
 
+static void put_array(struct arena *a, struct document *status, const struct queued_array *from)
+{
+    struct document *d;
+
+    if (!from)
+        return;
+    d = document_put_map(a, status, "array");
+    document_put_int(a, d, "indices", from->indices);
+    document_put_int(a, d, "succeeded", from->succeeded);
+    document_put_int(a, d, "failed", from->failed);
+    document_put_int(a, d, "cancelled", from->cancelled);
+    document_put_int(a, d, "running", from->running);
+    document_put_int(a, d, "waiting", from->waiting);
+    document_put_text(a, d, "open", from->open);
+    document_put_text(a, d, "failedIndices", from->failed_indices);
+}
+
 static void put_reason(struct arena *a, struct document *status, const struct queued_job *job)
 {
     struct document *reason, *numbers;
@@ -118,6 +138,7 @@ static struct document *status(struct arena *a, const struct queued_job *job)
     document_put_text(a, d, "state", job->state);
     document_put_text(a, d, "outcome", job->outcome);
     put_reason(a, d, job);
+    put_array(a, d, job->array);
     if (job->position)
         document_put_int(a, d, "position", job->position);
     document_put_time(a, d, "checkpointed", job->checkpointed_us);
@@ -174,7 +195,10 @@ const char *job_reason(struct arena *a, const struct queued_job *job)
     struct str s = {0};
     const char *ret;
 
-    if (job->reason_code && job->reason_text)
+    if (job->array && job->state && strcmp(job->state, "Running") == 0)
+        str_addf(&s, "%u of %u done, %u failed", job->array->succeeded, job->array->indices,
+                 job->array->failed);
+    else if (job->reason_code && job->reason_text)
         str_addf(&s, "%s: %s", job->reason_code, job->reason_text);
     else if (job->reason_code)
         str_add(&s, job->reason_code);
@@ -222,7 +246,10 @@ void job_table_add(struct table *t, const struct queued_job *job, bool is_wide, 
     struct arena a = {0};
     char buf[JOB_ETA_MAX];
 
-    table_add(t, job->name);
+    if (job->array && job->array->open)
+        table_addf(t, "%s[%s]", job->name ? job->name : "", job->array->open);
+    else
+        table_add(t, job->name);
     table_add(t, job->tenant);
     table_add(t, job->priority_class);
     table_add(t, job->state);

@@ -67,6 +67,26 @@ static const struct queued_number *numbers(struct arena *a, Queued__V1__Number *
     return v;
 }
 
+static const struct queued_array *array(struct arena *a, const Queued__V1__Array *m)
+{
+    struct queued_array *v;
+
+    if (!m)
+        return NULL;
+    v = arena_alloc(a, sizeof(*v));
+    *v = (struct queued_array){
+        .indices = m->indices,
+        .succeeded = m->succeeded,
+        .failed = m->failed,
+        .cancelled = m->cancelled,
+        .running = m->running,
+        .waiting = m->waiting,
+        .open = m->open,
+        .failed_indices = m->failed_indices,
+    };
+    return v;
+}
+
 struct queued_job view_job(struct arena *a, const Queued__V1__Job *m)
 {
     return (struct queued_job){
@@ -108,6 +128,9 @@ struct queued_job view_job(struct arena *a, const Queued__V1__Job *m)
         .spec = (const struct queued_stored_spec *)(const void *)m->spec,
         .predicted_start_us = usec(m->predicted_start_us),
         .predicted_basis = m->predicted_basis && *m->predicted_basis ? m->predicted_basis : NULL,
+        .array = array(a, m->array),
+        .array_id = m->array_id,
+        .array_index = m->array_index,
     };
 }
 
@@ -219,6 +242,7 @@ void view_filter(Queued__V1__JobFilter *m, const struct queued_filter *f, struct
     m->all = f->all;
     m->tenant = text(f->tenant);
     m->user = text(f->user);
+    m->array = text(f->array);
     m->n_states = f->n_states;
     m->states = arena_alloc(a, (f->n_states + 1) * sizeof(*m->states));
     for (size_t i = 0; i < f->n_states; i++)

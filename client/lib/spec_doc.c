@@ -277,6 +277,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
     struct document *checkpoint = document_map(a), *licences = document_map(a), *roles;
     struct document *preemption = document_map(a), *elastic = document_map(a);
+    struct document *array = document_map(a);
 
     document_put_text(a, d, "tenant", m->tenant);
     document_put_text(a, d, "namespace", m->namespace_);
@@ -295,6 +296,13 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
         document_put_int(a, elastic, "step", m->elastic_step);
     put_duration(a, elastic, "growCooldown", m->has_grow_cooldown_us, m->grow_cooldown_us);
     put_nonempty(a, d, "elastic", elastic);
+    if (m->array_indices)
+        document_put_text(a, array, "indices", m->array_indices);
+    if (m->array_parallel)
+        document_put_int(a, array, "maxParallel", m->array_parallel);
+    if (m->array_fail_fast)
+        document_put_bool(a, array, "failFast", true);
+    put_nonempty(a, d, "array", array);
     if (m->hold)
         document_put_bool(a, d, "hold", true);
     put_depends(a, d, m);

@@ -207,6 +207,10 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->slice_level = text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;
+    m->array_indices = text(s->array_indices);
+    m->has_array_parallel = s->array_parallel > 0;
+    m->array_parallel = s->array_parallel;
+    m->has_array_fail_fast = m->array_fail_fast = s->array_fails_fast;
     m->has_elastic_step = s->elastic_step > 0;
     m->elastic_step = s->elastic_step;
     m->has_grow_cooldown_us = s->grow_cooldown_us > 0;

@@ -274,7 +274,7 @@ static void tell(struct replay *r, const struct trace_job *t, enum pod_phase pha
         p->exit_code = phase == POD_SUCCEEDED ? 0 : -1;
         p->job = j->id;
         memcpy(p->role, j->demand->roles[m->role].name, sizeof(p->role));
-        p->index = m->index;
+        p->index = job_pod_index(j, m);
         p->attempt = j->attempt;
         (void)apply(r, &ev);
     }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/elastic.h"
@@ -392,7 +393,7 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
 {
     bool placed;
 
-    if (next_refused_host(s, now, ev))
+    if (array_next(s, now, ev) || next_refused_host(s, now, ev))
         return true;
     if (!s->is_synced || !s->is_cluster_up)
         return false;

@@ -49,7 +49,7 @@ struct job_note {
     uint64_t seq;
     usec_t at;
     struct job_id job;
-    char job_name[JOB_NAME_MAX + 1];
+    char job_name[JOB_SHOWN_MAX + 1];
     char tenant[TENANT_PATH_MAX + 1];
     uint32_t uid;         /* owner, for the filter of watchers */
     enum job_state from;  /* 0: submitted */
@@ -75,7 +75,7 @@ struct answer {
 struct attempt_row {
     struct job_id job;
     uint32_t attempt;
-    char name[JOB_NAME_MAX + 1];
+    char name[JOB_SHOWN_MAX + 1];
     char tenant[TENANT_PATH_MAX + 1];
     char user[USER_NAME_MAX + 1];
     uint32_t pods, nodes;

@@ -62,6 +62,7 @@ void event_fini(struct event *ev)
     case EV_GANG_PREEMPTED:
     case EV_CLAIM_OVER:
     case EV_SERVICE_GONE:
+    case EV_ARRAY_STEP:
     case EV_SYNCED:
     case EV_SETTINGS:
     case EV_STORE_LOW:

@@ -31,6 +31,7 @@ enum event_kind {
     EV_GANG_PREEMPTED, /* the cycle: a victim of a claim is told */
     EV_CLAIM_OVER,     /* the cycle: a claim's nodes are free, or it came to nothing */
     EV_GANG_RESIZED,   /* the cycle: more members for a running elastic gang */
+    EV_ARRAY_STEP,     /* the cycle: the next thing to do for a job array */
     EV_NODE_SEEN,      /* a node is new or has changed */
     EV_NODE_GONE,
     EV_POD_SEEN,     /* a pod, ours or foreign, as the API server has it now */
@@ -211,6 +212,7 @@ struct event {
         struct ev_pod_gone *pod_gone; /* owned */
         struct ev_pod_answer *answer; /* EV_POD_BOUND, EV_POD_REFUSED, EV_HOST_WANTED; owned */
         struct job_id service_job;    /* EV_SERVICE_GONE */
+        struct job_id array;          /* EV_ARRAY_STEP */
         struct {
             bool is_up;
             char *text; /* why not, at most REASON_TEXT_MAX; owned, NULL none */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "spec/failure.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -31,7 +32,8 @@ void job_set_texts(struct job *j, const struct job_texts *t)
     size_t size = ns_len + 1 + ns_len + 1 + name_len + 1 + strlen(t->tenant) + 1 + strlen(t->user) +
                   1 + strlen(t->priority_class) + 1 +
                   (t->submit_key ? strlen(t->submit_key) + 1 : 0);
-    char *at = xmalloc(size), *old = j->texts;
+    const char *bracket = strchr(t->name, '[');
+    char *at = xmalloc(size + name_len + 1), *old = j->texts;
 
     j->texts = at;
     j->ns = lay(&at, t->ns);
@@ -41,6 +43,11 @@ void job_set_texts(struct job *j, const struct job_texts *t)
     j->tenant = lay(&at, t->tenant);
     j->user = lay(&at, t->user);
     j->priority_class = lay(&at, t->priority_class);
+    j->base = j->name;
+    if (bracket) {
+        j->base = lay(&at, t->name);
+        at[bracket - t->name - (ptrdiff_t)name_len - 1] = '\0';
+    }
     if (t->submit_key)
         j->submit_key = lay(&at, t->submit_key);
     free(old);
@@ -78,6 +85,7 @@ void job_destroy(struct job *j)
         free(j->move->members);
     free(j->move);
     failure_destroy(j->failure);
+    array_destroy(j->array);
     free(j->reason.text);
     free(j->members);
     free(j->texts);
@@ -151,11 +159,24 @@ void job_set_phase(struct job *j, struct member *m, enum member_phase phase)
     count_phase(j, phase, 1);
 }
 
+struct job_id job_spec_id(const struct job *j)
+{
+    return j->array_id.v ? j->array_id : j->id;
+}
+
+uint32_t job_pod_index(const struct job *j, const struct member *m)
+{
+    return j->array_index * j->demand->roles[m->role].most + m->index;
+}
+
 struct member *job_member(const struct job *j, uint32_t role, uint32_t index)
 {
     uint32_t first = 0;
 
-    if (!j->members || role >= j->demand->n_roles || index >= j->demand->roles[role].most)
+    if (!j->members || role >= j->demand->n_roles)
+        return NULL;
+    index -= j->array_index * j->demand->roles[role].most;
+    if (index >= j->demand->roles[role].most)
         return NULL;
     for (uint32_t r = 0; r < role; r++)
         first += j->demand->roles[r].most;
@@ -173,8 +194,8 @@ uint32_t job_role(const struct job *j, const char *name)
 
 const char *job_pod_name(char buf[POD_NAME_TEXT], const struct job *j, const struct member *m)
 {
-    (void)snprintf(buf, POD_NAME_TEXT, "%s-%s-%u-%u", j->name, j->demand->roles[m->role].name,
-                   m->index, j->attempt); /* lengths are bounded: limits.h */
+    (void)snprintf(buf, POD_NAME_TEXT, "%s-%s-%u-%u", j->base, j->demand->roles[m->role].name,
+                   job_pod_index(j, m), j->attempt); /* lengths are bounded: limits.h */
     return buf;
 }
 

@@ -17,6 +17,7 @@
 #include "core/event.h"
 #include "core/tenant.h"
 #include "spec/ids.h"
+#include "spec/indices.h"
 #include "core/job_fsm.h"
 #include "spec/limits.h"
 #include "util/parse.h"
@@ -78,6 +79,22 @@ struct job_texts {
     const char *submit_key; /* NULL none */
 };
 
+/* The indices of a job array (array.h). */
+struct job_array {
+    struct indices waiting; /* without a job yet */
+    struct indices succeeded, failed;
+    uint32_t n, n_cancelled;
+    uint32_t parallel; /* jobs at a time */
+    bool fails_fast;
+    /* in memory only */
+    VEC(struct job *) live; /* jobs of indices that have not ended */
+    uint32_t n_kept;        /* jobs of indices, ended ones too */
+    uint32_t n_running;
+    struct job *next; /* waits for its first nodes; NULL none */
+    bool is_due;      /* in state->arrays_due */
+    bool is_left;     /* nothing of it is left but a service on its way out */
+};
+
 struct job {
     /* fixed at submission, but for what update.h changes; the texts lie in `texts` */
     struct job_id id;
@@ -85,8 +102,11 @@ struct job {
     const char *name, *ns, *tenant, *user, *priority_class;
     const char *submit_key; /* NULL none */
     const char *ns_name;    /* "ns/name" */
-    uint32_t tenant_ix;     /* IX_NONE: no longer in the configuration */
-    uint32_t uid;           /* of the submitter */
+    const char *base;       /* the name that its pods begin with: an index has its array's */
+    struct job_id array_id; /* of an index of a job array: the array, which has the spec; 0 none */
+    uint32_t array_index;
+    uint32_t tenant_ix; /* IX_NONE: no longer in the configuration */
+    uint32_t uid;       /* of the submitter */
     int32_t priority;
     usec_t submitted_at;
     usec_t max_runtime_us, max_queue_us, start_timeout_us, grace_us;
@@ -129,6 +149,7 @@ struct job {
     bool is_movable;              /* preemption.movable */
     bool ends_saved;              /* checkpoint.exitZero: done */
     usec_t checkpointed_at;       /* as it said; 0 never */
+    struct job_array *array;      /* a job array: it has no pods of its own; owned, NULL none */
     struct failure *failure;      /* failurePolicy; owned, NULL: nothing of it was given */
     bool is_leaving;              /* victim of a claim, still charged. In memory only */
 
@@ -176,7 +197,11 @@ void job_set_reason(struct job *j, const char *code, const char *text);
 const char *job_reason_text(const struct job *j); /* "" none */
 /* Move a member to a phase, keeping the counts. */
 void job_set_phase(struct job *j, struct member *m, enum member_phase phase);
-/* The member of a role and index, or NULL. */
+/* The job whose spec it has. */
+struct job_id job_spec_id(const struct job *j);
+/* Index of a pod in its names: the indices of an array follow each other. */
+uint32_t job_pod_index(const struct job *j, const struct member *m);
+/* The member of a role and such an index, or NULL. */
 struct member *job_member(const struct job *j, uint32_t role, uint32_t index);
 /* Role index by name; IX_NONE. */
 uint32_t job_role(const struct job *j, const char *name);

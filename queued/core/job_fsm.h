@@ -47,6 +47,8 @@ enum job_event {
     JOB_EV_UPDATE,
     JOB_EV_RESIZED,
     JOB_EV_CHECKPOINTED,
+    JOB_EV_INDEX_RUNS,
+    JOB_EV_NO_INDEX_RUNS,
 };
 
 struct job_fsm_row {

@@ -12,6 +12,7 @@
 
 #include <utlist.h>
 
+#include "core/array.h"
 #include "core/backfill.h"
 #include "core/rights.h"
 #include "core/share.h"
@@ -112,7 +113,9 @@ void order_add(struct state *s, struct job *j)
     struct bucket *b;
     struct job *after;
 
-    if (j->waits.n)
+    if (j->array)
+        array_due(s, j);
+    if (j->waits.n || j->array || array_keeps_back(s, j))
         return;
     b = bucket_of(s, j);
     after = b->head;
@@ -525,7 +528,7 @@ uint32_t order_number(const struct state *s)
     p->turn = s->turn;
     p->order.n = 0;
     for (size_t i = 0; i < s->by_id.n; i++)
-        if (s->by_id.v[i]->state == JOB_PENDING)
+        if (s->by_id.v[i]->state == JOB_PENDING && !s->by_id.v[i]->array)
             *vec_push(&p->order) = s->by_id.v[i];
     if (p->order.n)
         qsort(p->order.v, p->order.n, sizeof(struct job *), by_order);

@@ -12,7 +12,7 @@
 #include "core/state.h"
 
 /* Put a pending job into its bucket (made where missing), at the place of its age; not yet one that
- * waits for other jobs. */
+ * waits for other jobs, or whose array is held; never an array. */
 void order_add(struct state *s, struct job *j);
 /* Take it out, if it is in one; an empty bucket is dropped. */
 void order_remove(struct state *s, struct job *j);

@@ -94,6 +94,7 @@ void state_destroy(struct state *s)
     vec_fini(&s->lost_nodes);
     vec_fini(&s->dependents);
     vec_fini(&s->settled);
+    vec_fini(&s->arrays_due);
     cluster_fini(&s->cluster);
     tenants_fini(&s->tenants);
     free(s);

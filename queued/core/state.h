@@ -134,6 +134,7 @@ struct state {
     VEC(struct ev_pod_answer *) refused_hosts; /* decided on when the turn's facts are in; owned */
     VEC(struct job *) dependents;              /* that wait for other jobs */
     VEC(struct job_id) settled;                /* started or ended: dependents are to be told */
+    VEC(struct job_id) arrays_due;             /* that may have something to do: array.h */
     VEC(uint32_t) lost_nodes;                  /* with lost_at set and members */
     VEC(struct job *) timers;                  /* heap by timer_at: see timers.h */
     struct submit_key *keys;

@@ -60,9 +60,10 @@ static const char *host_of(char buf[HOST_TEXT], const struct gang *g, const stru
 {
     if (g->has_service)
         (void)snprintf(buf, HOST_TEXT, "%s-%s-%u.%s.%s.svc", g->job_name, g->role_names[p->role],
-                       p->index, g->job_name, g->ns);
+                       kube_pod_index(g, p), g->job_name, g->ns);
     else
-        (void)snprintf(buf, HOST_TEXT, "%s-%s-%u", g->job_name, g->role_names[p->role], p->index);
+        (void)snprintf(buf, HOST_TEXT, "%s-%s-%u", g->job_name, g->role_names[p->role],
+                       kube_pod_index(g, p));
     return buf;
 }
 
@@ -197,6 +198,10 @@ static void add_ours(struct env_list *l, const struct kube_env *e, const struct 
     add_text(l, "QUEUED_ROLE", g->role_names[p->role]);
     add_number(l, "QUEUED_POD_INDEX", p->index);
     add_number(l, "QUEUED_ATTEMPT", g->attempt);
+    if (g->array.v) {
+        add_text(l, "QUEUED_ARRAY_ID", job_id_format(id, g->array));
+        add_number(l, "QUEUED_ARRAY_INDEX", g->array_index);
+    }
     add_number(l, "QUEUED_NODES", g->n_pods);
     add_number(l, "QUEUED_WORLD_SIZE", e->gpus ? e->gpus : g->n_pods);
     add_number(l, "QUEUED_GPUS_PER_POD", gpus_of(g, p));

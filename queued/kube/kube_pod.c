@@ -14,10 +14,15 @@
 #define GIB        (INT64_C(1) << 30)
 #define MANAGED_BY "app.kubernetes.io/managed-by"
 
+uint32_t kube_pod_index(const struct gang *g, const struct gang_pod *p)
+{
+    return g->first_index[p->role] + p->index;
+}
+
 const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p)
 {
-    (void)snprintf(buf, POD_JSON_NAME, "%s-%s-%u-%u", g->job_name, g->role_names[p->role], p->index,
-                   g->attempt);
+    (void)snprintf(buf, POD_JSON_NAME, "%s-%s-%u-%u", g->job_name, g->role_names[p->role],
+                   kube_pod_index(g, p), g->attempt);
     return buf;
 }
 
@@ -38,7 +43,7 @@ static void add_pairs(struct str *out, const struct spec_pairs *pairs)
 }
 
 /* Labels that pods and service share, as the first members of an object. */
-static void add_job_labels(struct str *out, const struct gang *g)
+static void add_job_labels(struct str *out, const struct gang *g, struct job_id job)
 {
     char id[JOB_ID_TEXT + 1], tenant[TENANT_PATH_MAX + 1];
 
@@ -48,7 +53,7 @@ static void add_job_labels(struct str *out, const struct gang *g)
             *c = '.';
     str_add(out, "\"" MANAGED_BY "\":\"queued\"");
     add_pair(out, LABEL_PREFIX "job", g->job_name);
-    add_pair(out, LABEL_PREFIX "job-id", job_id_format(id, g->job));
+    add_pair(out, LABEL_PREFIX "job-id", job_id_format(id, job));
     add_pair(out, LABEL_PREFIX "tenant", tenant);
 }
 
@@ -60,10 +65,10 @@ static void add_metadata(struct str *out, const struct gang *g, const struct gan
     str_add_json(out, kube_pod_name(name, g, p));
     add_pair(out, "namespace", g->ns);
     str_add(out, ",\"labels\":{");
-    add_job_labels(out, g);
+    add_job_labels(out, g, g->job);
     add_pair(out, LABEL_PREFIX "role", g->role_names[p->role]);
-    str_addf(out, ",\"" LABEL_PREFIX "index\":\"%u\",\"" LABEL_PREFIX "attempt\":\"%u\"", p->index,
-             g->attempt);
+    str_addf(out, ",\"" LABEL_PREFIX "index\":\"%u\",\"" LABEL_PREFIX "attempt\":\"%u\"",
+             kube_pod_index(g, p), g->attempt);
     add_pairs(out, &g->spec->labels);
     str_addf(out,
              "},\"annotations\":{\"" LABEL_PREFIX "rank\":\"%u\",\"" LABEL_PREFIX "size\":\"%u\"",
@@ -266,7 +271,7 @@ void kube_pod_write(struct str *out, const struct kube_env *env, const struct ga
     str_addf(out,
              ",\"spec\":{\"schedulerName\":\"queued\",\"restartPolicy\":\"Never\","
              "\"hostname\":\"%s-%s-%u\"",
-             g->job_name, g->role_names[p->role], p->index);
+             g->job_name, g->role_names[p->role], kube_pod_index(g, p));
     if (with_node)
         add_pair(out, "nodeName", p->node);
     if (g->has_service)
@@ -300,19 +305,21 @@ void kube_pod_json_placed(struct str *out, const struct gang *g, const struct ga
     write_one(out, g, p, true);
 }
 
+/* The indices of an array share its service. */
 void kube_service_json(struct str *out, const struct gang *g)
 {
+    bool is_shared = g->array.v > 0;
     char id[JOB_ID_TEXT + 1];
 
     str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":");
     str_add_json(out, g->job_name);
     add_pair(out, "namespace", g->ns);
     str_add(out, ",\"labels\":{");
-    add_job_labels(out, g);
+    add_job_labels(out, g, is_shared ? g->array : g->job);
     str_addf(out,
              "}},\"spec\":{\"clusterIP\":\"None\",\"publishNotReadyAddresses\":true,"
-             "\"selector\":{\"" LABEL_PREFIX "job-id\":\"%s\"}}}",
-             job_id_format(id, g->job));
+             "\"selector\":{\"" LABEL_PREFIX "%s\":\"%s\"}}}",
+             is_shared ? "job" : "job-id", is_shared ? g->job_name : job_id_format(id, g->job));
 }
 
 void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,

@@ -21,6 +21,8 @@ struct pod_fact *kube_pod_fact(const struct object_fields *pod);
 bool kube_pod_owner(const struct field_pairs *labels, struct job_id *ret_job,
                     uint32_t *ret_attempt);
 
+/* Of a pod in its names, where those of an array follow each other. */
+uint32_t kube_pod_index(const struct gang *g, const struct gang_pod *p);
 /* <job>-<role>-<index>-<attempt>. Returns buf. */
 const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p);
 /* What the environments of all pods of a gang share: made once, as it looks at every pod. Borrows

@@ -167,6 +167,7 @@ static bool is_our_pod(const struct task *t, const cJSON *pod)
 
 bool task_is_ours(const struct task *t, const cJSON *object)
 {
+    const struct gang *g = &t->run->gang;
     char id[JOB_ID_TEXT + 1];
     const cJSON *label;
 
@@ -176,7 +177,7 @@ bool task_is_ours(const struct task *t, const cJSON *object)
         return is_our_pod(t, object);
     label = json_get(json_path(object, "metadata.labels"), LABEL_PREFIX "job-id");
     return cJSON_IsString(label) &&
-           !strcmp(label->valuestring, job_id_format(id, t->run->gang.job));
+           !strcmp(label->valuestring, job_id_format(id, g->array.v ? g->array : g->job));
 }
 
 /* ---- events */

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
+#include "life/array_life.h"
 #include "life/depend.h"
 #include "spec/failure.h"
 #include "cluster/hardware.h"
@@ -145,7 +147,7 @@ static bool key_is_taken(const struct state *s, const struct ev_submit *ev, stru
 }
 
 /* Tenant on the path where the user has as many waiting jobs as one may have; IX_NONE. */
-static uint32_t crowded_at(const struct state *s, struct account_key who)
+static uint32_t crowded_at(const struct state *s, struct account_key who, uint32_t n)
 {
     uint32_t otherwise = PENDING_MAX_DEFAULT;
 
@@ -153,16 +155,18 @@ static uint32_t crowded_at(const struct state *s, struct account_key who)
         uint32_t max = s->settings->tenants[who.tenant].max_pending;
         const struct account *a = tenant_account(&s->tenants, who);
 
-        if (a && a->pending >= (max ? max : otherwise))
+        if ((a ? a->pending : 0) + (uint64_t)n > (max ? max : otherwise))
             return who.tenant;
         otherwise = UINT32_MAX;
     }
     return IX_NONE;
 }
 
-int intake_check_room(const struct state *s, const char *tenant, uint32_t uid, struct err *err)
+int intake_check_room(const struct state *s, const char *tenant, uint32_t uid, uint32_t n,
+                      struct err *err)
 {
     uint32_t t = settings_tenant(s->settings, tenant);
+    const struct account *a;
     uint32_t full;
 
     if (t == IX_NONE)
@@ -172,13 +176,14 @@ int intake_check_room(const struct state *s, const char *tenant, uint32_t uid, s
         return err_set(err, ERR_EXHAUSTED,
                        "the store has no space left for new jobs; cancels and ends still work; "
                        "ask the operator to free disk space");
-    full = crowded_at(s, (struct account_key){t, uid});
+    full = crowded_at(s, (struct account_key){t, uid}, n);
+    a = full != IX_NONE ? tenant_account(&s->tenants, (struct account_key){full, uid}) : NULL;
     if (full != IX_NONE)
         return err_set(err, ERR_EXHAUSTED,
-                       "the user has %u waiting jobs in tenant %s, the most one may have; wait or "
-                       "cancel some",
-                       tenant_account(&s->tenants, (struct account_key){full, uid})->pending,
-                       s->settings->tenants[full].path);
+                       "the user has %u waiting jobs in tenant %s, %s; wait or cancel some",
+                       a ? a->pending : 0, s->settings->tenants[full].path,
+                       n == 1 ? "the most one may have"
+                              : "and with these indices more than one may have");
     if (s->by_id.n >= JOBS_MAX || HASH_COUNT(s->answers) >= REQUESTS_MAX)
         return err_set(err, ERR_EXHAUSTED, "the daemon keeps as many jobs as it may; try later");
     return 0;
@@ -233,6 +238,16 @@ static int check_deadline(const struct state *s, const struct spec *spec, struct
                    format_time(at, spec->deadline_us));
 }
 
+/* Jobs that it counts for. */
+static uint32_t weight_of(const struct spec *spec)
+{
+    struct job_array *a = array_of(spec);
+    uint32_t n = a ? a->n : 1;
+
+    array_destroy(a);
+    return n;
+}
+
 bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct effects *fx)
 {
     char warning[REASON_TEXT_MAX + 1] = "";
@@ -242,7 +257,7 @@ bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct eff
     if (intake_answered(s, &ev->ref, fx) || key_is_taken(s, ev, fx))
         return false;
     if (check_deadline(s, ev->spec, &why) ||
-        intake_check_room(s, ev->spec->tenant, ev->caller.uid, &why) ||
+        intake_check_room(s, ev->spec->tenant, ev->caller.uid, weight_of(ev->spec), &why) ||
         check_names(s, ev->spec, &why) || depend_resolve(s, ev->spec, NULL, &why))
         return intake_refuse(s, &ev->ref, fx, &why);
     if (!ev->require_feasible && !ev->is_dry_run)
@@ -277,6 +292,7 @@ void intake_drop_job(struct state *s, struct job *j)
     HASH_DELETE(hh_name, s->jobs_by_name, j);
     relax_fini(s, j);
     job_drop_members(s, j);
+    array_forget(s, j);
     job_destroy(j);
 }
 
@@ -304,16 +320,23 @@ static void find_name(const struct state *s, const struct spec *spec, struct job
     } while (intake_name_is_taken(s, spec->ns, name));
 }
 
-static struct job *job_from(struct state *s, const struct ev_submit *ev)
+struct job_id intake_new_id(struct state *s)
 {
-    const struct spec *spec = ev->spec;
     uint64_t floor = (uint64_t)(s->now / USEC_PER_MSEC) << 12;
-    char name[JOB_NAME_MAX + 1], text[REASON_TEXT_MAX + 1];
     struct job_id id = {s->meta.last_id.v + 1 > floor ? s->meta.last_id.v + 1 : floor};
-    struct job *j;
 
     orphans_new_id(s, id);
     s->meta.last_id = id;
+    return id;
+}
+
+static struct job *job_from(struct state *s, const struct ev_submit *ev)
+{
+    const struct spec *spec = ev->spec;
+    char name[JOB_NAME_MAX + 1], text[REASON_TEXT_MAX + 1];
+    struct job_id id = intake_new_id(s);
+    struct job *j;
+
     find_name(s, spec, id, name);
     j = job_create(&(struct job_texts){.name = name,
                                        .ns = spec->ns,
@@ -336,6 +359,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->is_movable = spec->is_movable;
     j->ends_saved = spec->exit_zero && strcmp(spec->exit_zero, "done") == 0;
     j->failure = failure_of(&spec->failure);
+    j->array = array_of(spec);
     memcpy(j->digest, ev->digest, sizeof(j->digest));
     j->state = spec->is_held ? JOB_HELD : JOB_PENDING;
     intake_text(text, &ev->caller, "submitted so");
@@ -354,7 +378,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
     char warning[REASON_TEXT_MAX + 1], text[ERR_TEXT_MAX];
 
     intake_add_job(s, j);
-    tenant_wait(&s->tenants, job_account(j), 1);
+    tenant_wait(&s->tenants, job_account(j), (int)array_weight(j));
     depend_add(s, j);
     if (j->state == JOB_PENDING)
         order_add(s, j);

@@ -8,8 +8,11 @@
 /* false: answered already (known request, known key, refusal, dry run); nothing changes. */
 bool intake_admit_submit(struct state *s, const struct ev_submit *ev, struct effects *fx);
 void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx);
-/* May this user have one more job waiting in this tenant? */
-int intake_check_room(const struct state *s, const char *tenant, uint32_t uid, struct err *err);
+/* May this user have n more jobs waiting in this tenant? */
+int intake_check_room(const struct state *s, const char *tenant, uint32_t uid, uint32_t n,
+                      struct err *err);
+/* An id that was never given. */
+struct job_id intake_new_id(struct state *s);
 bool intake_name_is_taken(const struct state *s, const char *ns, const char *name);
 /* Enter a job that is filled in into the tables of the state. */
 void intake_add_job(struct state *s, struct job *j);

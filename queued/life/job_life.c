@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/elastic.h"
 #include "core/order.h"
 #include "core/relax.h"
+#include "life/array_life.h"
 #include "life/claimed.h"
 #include "life/depend.h"
 #include "life/resize.h"
@@ -173,12 +175,21 @@ static bool may_be_late(const struct job *j)
     return is_waiting(j->state) || j->state == JOB_RUNNING;
 }
 
+usec_t job_keep_until(const struct state *s, const struct job *j)
+{
+    usec_t at = j->ended_at + (j->array_id.v ? JOB_KEEP_PODS_S : JOB_KEEP_RECORD_S) * USEC_PER_SEC;
+
+    if (j->array && j->array->n_kept && at <= s->now)
+        return s->now + 60 * USEC_PER_SEC; /* time has made a jump: its indices go first */
+    return at;
+}
+
 void job_set_timer(struct state *s, struct job *j)
 {
     usec_t at = 0; /* the other states end by facts; nothing of theirs is left to time */
 
     if (job_state_is_terminal(j->state)) {
-        at = j->ended_at + (j->has_pods ? JOB_KEEP_PODS_S : JOB_KEEP_RECORD_S) * USEC_PER_SEC;
+        at = j->has_pods ? j->ended_at + JOB_KEEP_PODS_S * USEC_PER_SEC : job_keep_until(s, j);
     } else if (j->state == JOB_RUNNING) {
         elastic_watch(s, j);
         at = j->running_at + j->max_runtime_us;
@@ -186,7 +197,7 @@ void job_set_timer(struct state *s, struct job *j)
             at = j->resized_at + j->start_timeout_us;
     } else if (j->state == JOB_BINDING || j->state == JOB_STARTING) {
         at = j->attempt_at + j->start_timeout_us;
-    } else if (j->state == JOB_PENDING) {
+    } else if (j->state == JOB_PENDING && !j->array) {
         if (j->claim)
             at = j->claim->until + s->settings->node_lost_us;
         if (j->not_before > s->now)
@@ -233,7 +244,7 @@ static void leave_waiting(struct state *s, struct job *j, enum job_state to)
     if (!is_waiting(to))
         depend_drop(s, j);
     if (j->tenant_ix != IX_NONE && !is_waiting(to))
-        tenant_wait(&s->tenants, job_account(j), -1);
+        tenant_wait(&s->tenants, job_account(j), -(int)array_weight(j));
 }
 
 /* A pending job that is stopped holds nothing, but passes the same way out. */
@@ -272,6 +283,9 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     job_set_timer(s, j);
     (void)job_note(s, j, from, step->event, fx);
     job_save(s, j, fx);
+    array_moved(s, j, from, fx);
+    if (j->array)
+        return true; /* array_step() has the rest */
     if (to == JOB_STOPPING || to == JOB_RESTARTING || to == JOB_PREEMPTING) {
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
             to == JOB_STOPPING && j->outcome != JOB_PENDING && j->has_service;
@@ -321,7 +335,7 @@ void job_place(struct state *s, struct job *j, struct effects *fx)
     j->attempt_at = s->now;
     relax_look(s, j, s->now);
     job_activate(s, j);
-    if (j->n_members > 1)
+    if (j->n_members > 1 && !j->array_id.v)
         j->has_service = true;
     (void)job_move(
         s, j, &(struct job_step){.event = JOB_EV_PLACED, .code = "WaitingForBind", .text = ""}, fx);
@@ -490,7 +504,9 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
     for (uint32_t i = 0; i < j->n_members; i++)
         if (!j->members[i].uid[0])
             job_member_went(s, j, &j->members[i]);
-    if (j->state == JOB_BINDING) {
+    if (j->array) {
+        array_due(s, j);
+    } else if (j->state == JOB_BINDING) {
         (void)effects_add(fx, EFFECT_GANG_START, j->id);
     } else if (j->state == JOB_STOPPING || job_wants_all_gone(j)) {
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =

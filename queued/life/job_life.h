@@ -72,6 +72,8 @@ void job_refused(struct state *s, struct job *j, struct member *m, const struct 
 void job_check_gone(struct state *s, struct job *j, struct effects *fx);
 /* Its timer fired. */
 void job_time_up(struct state *s, struct job *j, struct effects *fx);
+/* When the record of one that has ended goes: an index of an array before its array. */
+usec_t job_keep_until(const struct state *s, const struct job *j);
 /* Set the timer that its state asks for. */
 void job_set_timer(struct state *s, struct job *j);
 /* Hold on the nodes what the members take. */

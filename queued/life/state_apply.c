@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/backfill.h"
 #include "core/order.h"
 #include "core/preempt.h"
 #include "core/relax.h"
 #include "core/window.h"
+#include "life/array_life.h"
 #include "life/claimed.h"
 #include "life/depend.h"
 #include "life/expire.h"
@@ -79,9 +81,9 @@ static void gang_placed(struct state *s, struct event *event, struct effects *fx
     backfill_started(s, j);
 }
 
-void state_apply(struct state *s, struct event *ev, struct effects *fx)
+/* What a client asks for. */
+static void apply_wish(struct state *s, struct event *ev, struct effects *fx)
 {
-    s->now = ev->at;
     switch (ev->kind) {
     case EV_JOB_SUBMIT:
         intake_submit(s, &ev->u.submit, fx);
@@ -98,6 +100,23 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_WINDOW:
         reserve_apply(s, ev->u.window, fx);
+        break;
+    default:
+        break;
+    }
+}
+
+void state_apply(struct state *s, struct event *ev, struct effects *fx)
+{
+    s->now = ev->at;
+    switch (ev->kind) {
+    case EV_JOB_SUBMIT:
+    case EV_JOB_VERB:
+    case EV_JOB_UPDATE:
+    case EV_NODE_DRAIN:
+    case EV_TENANT_STOP:
+    case EV_WINDOW:
+        apply_wish(s, ev, fx);
         break;
     case EV_GANG_PLACED:
     case EV_GANG_RESIZED:
@@ -134,6 +153,9 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
     case EV_SYNCED:
         facts_synced(s, ev->u.cluster_uid, fx);
         break;
+    case EV_ARRAY_STEP:
+        array_step(s, ev->u.array, fx);
+        break;
     case EV_CLUSTER:
         set_cluster(s, ev->u.cluster.is_up, ev->u.cluster.text);
         break;
@@ -163,8 +185,7 @@ void state_tick(struct state *s, usec_t now, struct effects *fx)
         j = timer_first(s);
         if (!j || j->timer_at > now || !effects_have_room(fx))
             break;
-        if (job_state_is_terminal(j->state) && !j->has_pods &&
-            now >= j->ended_at + JOB_KEEP_RECORD_S * USEC_PER_SEC)
+        if (job_state_is_terminal(j->state) && !j->has_pods && now >= job_keep_until(s, j))
             expire_job(s, j, fx);
         else
             job_time_up(s, j, fx);
@@ -213,6 +234,8 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
             !cluster_node(&s->cluster, job->members[i].node_ix))
             return err_set(err, ERR_INVALID, "job %s has a member without a node",
                            job_id_format(id, job->id));
+    if (array_load(s, job, spec, err))
+        return -1;
     relax_init(s, job, spec);
     job->deadline_at = spec->deadline_us;
     if (job_state_is_active(job->state)) /* as it was when it was decided */
@@ -231,7 +254,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
         job->is_resumed = true;
         depend_add(s, job);
         if (job->tenant_ix != IX_NONE)
-            tenant_wait(&s->tenants, job_account(job), 1);
+            tenant_wait(&s->tenants, job_account(job), (int)array_weight(job));
         if (job->state == JOB_PENDING)
             order_add(s, job);
     } else if (job_state_is_active(job->state)) {

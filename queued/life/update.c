@@ -28,6 +28,11 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
         return err_set(err, ERR_CONFLICT,
                        "job %s is %s: only a waiting job is changed; requeue a running one first",
                        j->name, job_state_name(j->state));
+    if (j->array || j->array_id.v)
+        return err_set(
+            err, ERR_CONFLICT,
+            "job %s is %s: this version does not change it; cancel it and submit it anew", j->name,
+            j->array ? "a job array" : "an index of a job array");
     if (j->n_updates != ev->n_updates)
         return err_set(err, ERR_CONFLICT, "job %s was changed meanwhile: look at it and try again",
                        j->name);
@@ -36,8 +41,9 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
                        "spec.tenant: job %s %s and its name cannot change: submit it anew to %s",
                        j->name, had_pods ? "has had pods in its namespace" : "has a namesake",
                        ev->spec->tenant);
-    return strcmp(ev->spec->tenant, j->tenant) ? intake_check_room(s, ev->spec->tenant, j->uid, err)
-                                               : 0;
+    return strcmp(ev->spec->tenant, j->tenant)
+               ? intake_check_room(s, ev->spec->tenant, j->uid, 1, err)
+               : 0;
 }
 
 bool update_admit(struct state *s, const struct ev_update *ev, struct effects *fx)

@@ -29,9 +29,12 @@ enum { GANG_SCORE_TEXT_MAX = 511 };
 
 struct gang {
     struct job_id job;
-    char job_name[JOB_NAME_MAX + 1];
+    char job_name[JOB_NAME_MAX + 1]; /* of an index: its array's */
     char ns[LABEL_MAX + 1];
     char tenant[TENANT_PATH_MAX + 1];
+    struct job_id array;  /* of an index of a job array: whose service and names it has; 0 none */
+    uint32_t array_index; /* and which one it is */
+    uint32_t first_index[JOB_ROLES_MAX]; /* of the pods of each role, in names */
     uint32_t attempt;
     const struct spec *spec; /* for a start; NULL for a stop unless role names are needed */
     int64_t cpu_milli[JOB_ROLES_MAX]; /* of one pod, resolved */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpc/rpc_array.h"
 #include "rpc/rpc_call.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -155,7 +156,8 @@ static void id_range(struct search *s)
 
 static bool is_prefix_of(const struct search *s, const struct job *j)
 {
-    return strncmp(j->name, s->what, s->len) == 0 || (j->id.v >= s->low && j->id.v <= s->high);
+    return (!j->array_id.v && strncmp(j->name, s->what, s->len) == 0) ||
+           (j->id.v >= s->low && j->id.v <= s->high);
 }
 
 static void note_match(struct search *s, const struct job *j)
@@ -166,7 +168,7 @@ static void note_match(struct search *s, const struct job *j)
         return;
     s->found = j;
     s->n++;
-    if (len + JOB_NAME_MAX + 3 >= sizeof(s->names))
+    if (len + JOB_SHOWN_MAX + 3 >= sizeof(s->names))
         return;
     (void)str_copy(s->names + len, sizeof(s->names) - len, len ? ", " : "");
     len = strlen(s->names);
@@ -177,7 +179,7 @@ static void note_match(struct search *s, const struct job *j)
 static void find_exact(struct rpc_call *c, struct search *s)
 {
     const struct settings *settings = c->state->settings;
-    char key[LABEL_MAX + 1 + JOB_NAME_MAX + 1];
+    char key[LABEL_MAX + 1 + JOB_SHOWN_MAX + 1];
     struct job *j = NULL;
     struct job_id id;
 
@@ -185,7 +187,7 @@ static void find_exact(struct rpc_call *c, struct search *s)
         j = state_job(c->state, id);
     if (j && rpc_auth_sees(c->who, j->tenant))
         note_match(s, j);
-    for (uint32_t t = 0; t < settings->n_tenants && s->len <= JOB_NAME_MAX; t++) {
+    for (uint32_t t = 0; t < settings->n_tenants && s->len <= JOB_SHOWN_MAX; t++) {
         for (uint32_t n = 0; n < settings->tenants[t].n_namespaces; n++) {
             (void)snprintf(key, sizeof(key), "%s/%s", settings->tenants[t].namespaces[n], s->what);
             HASH_FIND(hh_name, c->state->jobs_by_name, key, strlen(key), j);
@@ -224,13 +226,13 @@ static void find_last(struct rpc_call *c, struct search *s)
     while (i-- > 0 && s->n == 0) {
         const struct job *j = c->state->by_id.v[i];
 
-        if (j->uid == c->who->caller.uid && rpc_auth_sees(c->who, j->tenant))
+        if (!j->array_id.v && j->uid == c->who->caller.uid && rpc_auth_sees(c->who, j->tenant))
             note_match(s, j);
     }
     c->work += (c->state->by_id.n - (i + 1)) / 16;
 }
 
-int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, struct err *err)
+static int find_job(struct rpc_call *c, const char *what, const struct job **ret, struct err *err)
 {
     struct search s = {.what = what, .len = strlen(what)};
 
@@ -250,6 +252,20 @@ int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, s
     return 0;
 }
 
+int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, struct err *err)
+{
+    uint32_t index = 0;
+    const char *name = rpc_array_split(&c->req->arena, what, &index);
+    const struct job *array;
+
+    if (!name)
+        return find_job(c, what, ret, err);
+    if (find_job(c, name, &array, err))
+        return -1;
+    *ret = rpc_array_job(c->state, array, index);
+    return *ret ? 0 : rpc_array_missing(array, index, err);
+}
+
 const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, struct explain *buf)
 {
     if (j->state != JOB_HELD && j->state != JOB_PENDING && j->state != JOB_BINDING &&
@@ -263,7 +279,9 @@ const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, s
 const struct estimate *rpc_job_estimate(struct rpc_call *c, const struct job *j,
                                         struct estimate *buf)
 {
-    if (j->state != JOB_PENDING)
+    if (j->state == JOB_PENDING && j->array)
+        j = j->array->next;
+    if (!j || j->state != JOB_PENDING)
         return NULL;
     estimate_of(c->estimates, c->state, j, c->now, buf);
     return buf;
@@ -278,7 +296,7 @@ int rpc_job_get(struct rpc_call *c, struct err *err)
 
     if (rpc_job_find(c, c->req->job, &v.job, err))
         return -1;
-    if (c->setup->store.read_spec(c->setup->store.ctx, v.job->id, &spec, NULL))
+    if (c->setup->store.read_spec(c->setup->store.ctx, job_spec_id(v.job), &spec, NULL))
         c->head.text = "the stored spec of this job cannot be read; the daemon's log says why";
     v.spec = spec;
     v.why = rpc_job_explain(c, v.job, &why);

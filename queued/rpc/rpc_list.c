@@ -7,6 +7,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "rpc/rpc_call.h"
 
 enum {
@@ -32,6 +33,8 @@ static void digest_filter(const struct rpc_call *c, uint8_t digest[DIGEST_BYTES]
     (void)crypto_generichash_update(&hash, (const uint8_t *)numbers, sizeof(numbers));
     feed(&hash, f->tenant);
     feed(&hash, f->user);
+    if (f->array && *f->array)
+        feed(&hash, f->array);
     for (uint32_t i = 0; i < f->labels.n; i++) {
         feed(&hash, f->labels.v[i].key);
         feed(&hash, f->labels.v[i].value);
@@ -70,10 +73,15 @@ bool rpc_labels_match(const struct store_port *store, struct job_id id,
     return is_match;
 }
 
-static bool is_wanted(const struct rpc_call *c, const struct job *j)
+/* array: only its indices; NULL: no index. */
+static bool is_wanted(const struct rpc_call *c, const struct job *j, const struct job *array)
 {
     const struct rpc_filter *f = &c->req->filter;
 
+    if (j->array_id.v != (array ? array->id.v : 0))
+        return false;
+    if (array)
+        return !f->states || (f->states & UINT32_C(1) << j->state);
     if (!rpc_auth_sees(c->who, j->tenant))
         return false;
     if (!f->all && !*f->user && j->uid != c->who->caller.uid)
@@ -82,7 +90,7 @@ static bool is_wanted(const struct rpc_call *c, const struct job *j)
         return false;
     if (*f->tenant && !rpc_auth_is_within(j->tenant, f->tenant))
         return false;
-    return !f->states || (f->states & UINT32_C(1) << j->state);
+    return !f->states || (f->states & UINT32_C(1) << array_shown_state(j));
 }
 
 /* Add a job that passed is_wanted(), unless its labels say no. */
@@ -96,7 +104,8 @@ static void add(struct rpc_call *c, const struct job *j)
 
     if (v.full || c->req->filter.labels.n > 0) {
         c->work += WORK_OF_SPEC;
-        (void)store->read_spec(store->ctx, j->id, &spec, NULL); /* damaged: shown without */
+        (void)store->read_spec(store->ctx, job_spec_id(j), &spec,
+                               NULL); /* damaged: shown without */
         if (c->req->filter.labels.n > 0 && (!spec || !has_labels(spec, &c->req->filter.labels))) {
             spec_destroy(spec);
             return;
@@ -134,11 +143,14 @@ int rpc_job_list(struct rpc_call *c, struct err *err)
 {
     const struct rpc_filter *f = &c->req->filter;
     uint8_t token[RPC_TOKEN_BYTES];
+    const struct job *array = NULL;
     struct job_id last = {0};
     bool more = false;
 
     if (*f->tenant && !rpc_auth_sees(c->who, f->tenant))
         return err_set(err, ERR_NOT_FOUND, "no tenant %s that you may see", f->tenant);
+    if (f->array && *f->array && rpc_job_find(c, f->array, &array, err))
+        return -1;
     digest_filter(c, token + 8);
     if (begin_after(c, token + 8, &last, err))
         return -1;
@@ -151,7 +163,7 @@ int rpc_job_list(struct rpc_call *c, struct err *err)
             break;
         last = j->id;
         c->work++;
-        if (is_wanted(c, j))
+        if (is_wanted(c, j, array))
             add(c, j);
     }
     for (int i = 0; i < 8; i++)

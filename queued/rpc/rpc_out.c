@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/array.h"
 #include "rpc/rpc_message.h"
 #include "rpc/rpc_spec.h"
 #include "util/mem.h"
@@ -133,7 +134,7 @@ void rpc_out_change(struct rpc_out *o, enum rpc_method method, const struct rpc_
     if (job) {
         m.id = rpc_text(job_id_format(id, job->id));
         m.name = rpc_text(job->name);
-        m.state = rpc_text(job_state_name(job->state));
+        m.state = rpc_text(job_state_name(array_shown_state(job)));
     }
     rpc_message_close(o, (uint16_t)method, &m.base);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpc/rpc_array.h"
 #include "rpc/rpc_message.h"
 #include "rpc/rpc_placement.h"
 #include "rpc/rpc_spec.h"
@@ -26,23 +27,41 @@ static uint32_t gpus_of(const struct job *j, const struct member *m)
     return (uint32_t)j->demand->roles[m->role].each.amount[RES_GPUS];
 }
 
-/* GPUs and distinct nodes held now. */
-static void fill_held(struct arena *a, const struct job *j, Queued__V1__Job *m)
-{
-    uint32_t *nodes = arena_alloc(a, j->n_members * sizeof(*nodes));
-    uint32_t n = 0;
+struct held {
+    VEC(uint32_t) nodes;
+    uint64_t gpus, charged;
+};
 
-    m->has_held_gpus = m->has_held_nodes = true;
+static void add_held(struct held *h, const struct job *j)
+{
+    h->charged += j->charged_gpus;
     for (uint32_t i = 0; i < j->n_members; i++) {
         if (!is_holding(j, &j->members[i]))
             continue;
-        m->held_gpus += gpus_of(j, &j->members[i]);
-        nodes[n++] = j->members[i].node_ix;
+        h->gpus += gpus_of(j, &j->members[i]);
+        *vec_push(&h->nodes) = j->members[i].node_ix;
     }
+}
+
+/* GPUs and distinct nodes held now, by all indices of an array. */
+static void fill_held(const struct job *j, Queued__V1__Job *m)
+{
+    struct held h = {.gpus = 0};
+    uint32_t *nodes, n;
+
+    add_held(&h, j);
+    for (size_t i = 0; j->array && i < j->array->live.n; i++)
+        add_held(&h, j->array->live.v[i]);
+    m->has_held_gpus = m->has_held_nodes = m->has_charged_gpus = true;
+    m->held_gpus = h.gpus;
+    m->charged_gpus = h.charged;
+    nodes = h.nodes.v;
+    n = (uint32_t)h.nodes.n;
     if (n > 1)
         qsort(nodes, n, sizeof(*nodes), by_value);
     for (uint32_t i = 0; i < n; i++)
         m->held_nodes += i == 0 || nodes[i] != nodes[i - 1];
+    vec_fini(&h.nodes);
 }
 
 static void add_once(struct str *text, const char *name)
@@ -81,6 +100,8 @@ static void fill_reason(struct arena *a, const struct rpc_job_view *v, Queued__V
 {
     const struct explain *why = v->why;
 
+    if (v->job->array && why && !*why->code)
+        return; /* nothing keeps it: its counts say it all */
     if (!why || !*why->code) {
         m->reason_code = *v->job->reason.code ? rpc_text(v->job->reason.code) : NULL;
         m->reason_text = v->job->reason.text;
@@ -135,7 +156,7 @@ static Queued__V1__PodStatus *pod_message(struct arena *a, const struct rpc_job_
     p->name = arena_strdup(a, job_pod_name(name, v->job, m));
     p->role = rpc_text(v->job->demand->roles[m->role].name);
     p->has_index = p->has_rank = p->has_gpus = true;
-    p->index = m->index;
+    p->index = job_pod_index(v->job, m);
     p->rank = m->rank;
     p->node = node ? rpc_text(node->name) : NULL;
     p->gpus = gpus_of(v->job, m);
@@ -196,7 +217,7 @@ static void fill_names(struct arena *a, const struct job *j, Queued__V1__Job *m)
     m->namespace_ = rpc_text(j->ns);
     m->tenant = rpc_text(j->tenant);
     m->user = rpc_text(j->user);
-    m->state = rpc_text(job_state_name(j->state));
+    m->state = rpc_text(job_state_name(array_shown_state(j)));
     m->outcome = j->outcome ? rpc_text(job_state_name(j->outcome)) : NULL;
     m->priority_class = rpc_text(j->priority_class);
     m->submit_key = j->submit_key ? rpc_text(j->submit_key) : NULL;
@@ -213,8 +234,9 @@ Queued__V1__Job *rpc_message_job(struct arena *a, const struct rpc_job_view *v)
     fill_times(j, m);
     fill_reason(a, v, m);
     fill_estimate(a, v->eta, m);
-    fill_held(a, j, m);
-    m->has_gpus = m->has_pods = m->has_restarts = m->has_charged_gpus = true;
+    fill_held(j, m);
+    rpc_array_fill(a, v->state, j, m);
+    m->has_gpus = m->has_pods = m->has_restarts = true;
     m->gpus = j->demand->gpus;
     m->pods = j->demand->pods;
     m->has_most_pods = j->demand->most > j->demand->pods;
@@ -222,7 +244,6 @@ Queued__V1__Job *rpc_message_job(struct arena *a, const struct rpc_job_view *v)
     m->has_now_pods = m->has_most_pods && job_state_is_active(j->state) && j->n_members;
     m->now_pods = m->has_now_pods ? job_size(j) : 0;
     m->restarts = j->restarts;
-    m->charged_gpus = j->charged_gpus;
     m->has_exit_code = j->exit_code >= 0;
     m->exit_code = j->exit_code;
     m->gpu_model = model_of(a, v->state, j);

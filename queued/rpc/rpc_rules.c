@@ -130,6 +130,9 @@ static const struct rpc_rule spec_rules[] = {
     {"failure_rules", RULE_MESSAGE, 0, SPEC_BYTES_MAX, JOB_RULES_MAX},
     {"exit_zero", RULE_LINE, 1, 31, 1},
     {"movable", RULE_NUMBER, 0, 1, 1},
+    {"array_indices", RULE_LINE, 1, ARRAY_TEXT_MAX, 1},
+    {"array_parallel", RULE_NUMBER, 0, ARRAY_INDICES_MAX, 1},
+    {"array_fail_fast", RULE_NUMBER, 0, 1, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {
@@ -138,6 +141,7 @@ static const struct rpc_rule filter_rules[] = {
     {"user", RULE_LINE, 0, USER_NAME_MAX, 1},
     {"states", RULE_LINE, 1, 16, RPC_STATES_MAX},
     {"labels", RULE_MESSAGE, 0, 1024, RPC_FILTER_LABELS_MAX},
+    {"array", RULE_LINE, 0, JOB_SHOWN_MAX, 1},
 };
 
 #define HEADER                                                                                     \
@@ -147,7 +151,7 @@ static const struct rpc_rule filter_rules[] = {
 /* What names a job: name, id, or prefix of one. */
 #define JOB(min)                                                                                   \
     {                                                                                              \
-        "job", RULE_LINE, (min), JOB_NAME_MAX, 1                                                   \
+        "job", RULE_LINE, (min), JOB_SHOWN_MAX, 1                                                  \
     }
 
 static const struct rpc_rule header_only_rules[] = {HEADER};

@@ -191,6 +191,9 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->on_preemption = text_from(a, m->on_preemption);
     s->exit_zero = text_from(a, m->exit_zero);
     s->is_movable = m->movable;
+    s->array_indices = text_from(a, m->array_indices);
+    s->array_parallel = m->array_parallel;
+    s->array_fails_fast = m->array_fail_fast;
     s->slice_level = text_from(a, m->slice_level);
     s->slice_size = m->slice_size;
     s->n_licences = (uint32_t)m->n_licences;
@@ -434,6 +437,10 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->on_preemption = rpc_text(s->on_preemption);
     m->exit_zero = rpc_text(s->exit_zero);
     m->has_movable = m->movable = s->is_movable;
+    m->array_indices = rpc_text(s->array_indices);
+    m->has_array_parallel = s->array_parallel > 0;
+    m->array_parallel = s->array_parallel;
+    m->has_array_fail_fast = m->array_fail_fast = s->array_fails_fast;
     m->slice_level = rpc_text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;

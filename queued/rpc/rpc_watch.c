@@ -111,6 +111,7 @@ static bool is_wanted(const struct rpc_watches *w, const struct watch *one,
                       const struct rpc_who *who, const struct job_note *note)
 {
     const struct rpc_filter *f = &one->req.filter;
+    const struct job *j;
 
     if (!rpc_auth_sees(who, note->tenant))
         return false;
@@ -124,7 +125,8 @@ static bool is_wanted(const struct rpc_watches *w, const struct watch *one,
         return false;
     if (f->states && !(f->states & UINT32_C(1) << note->to))
         return false;
-    return rpc_labels_match(&w->env.setup->store, note->job, &f->labels);
+    j = f->labels.n ? state_job(w->env.setup->state, note->job) : NULL;
+    return rpc_labels_match(&w->env.setup->store, j ? job_spec_id(j) : note->job, &f->labels);
 }
 
 /* Who the watcher is now; ends the watch when they have lost their rights. */

@@ -180,13 +180,16 @@ static int fill_filter(struct rpc_request *r, const Queued__V1__JobFilter *m, st
 {
     struct rpc_filter *f = &r->filter;
 
-    f->tenant = f->user = "";
+    f->tenant = f->user = f->array = "";
     if (!m)
         return 0;
     f->all = m->all;
     f->tenant = copy(&r->arena, m->tenant);
     f->user = copy(&r->arena, m->user);
     f->labels = rpc_pairs_from(&r->arena, m->labels, m->n_labels);
+    f->array = copy(&r->arena, m->array);
+    if (*f->array && r->method != RPC_LIST)
+        return err_set(err, ERR_INVALID, "filter.array: goes with a list only");
     return fill_states(f, m, err);
 }
 
@@ -338,7 +341,7 @@ int rpc_wire_decode(struct arena *scratch, const void *bytes, size_t len, struct
     const struct shape *shape;
     ProtobufCMessage *m;
 
-    *ret = (struct rpc_request){.job = "", .filter = {.tenant = "", .user = ""}};
+    *ret = (struct rpc_request){.job = "", .filter = {.tenant = "", .user = "", .array = ""}};
     if (read_frame(p, len, ret, err))
         return -1;
     shape = &shapes[ret->method_number];

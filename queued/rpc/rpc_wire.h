@@ -75,6 +75,7 @@ struct rpc_filter {
     const char *user;   /* "" any */
     uint32_t states;    /* bit 1 << enum job_state; 0: any */
     struct spec_pairs labels;
+    const char *array; /* its indices; "": no index. List only */
 };
 
 struct rpc_request {

@@ -24,6 +24,11 @@ struct failure *failure_of(const struct spec_failure *policy)
     return f;
 }
 
+struct failure *failure_copy(const struct failure *f)
+{
+    return f ? failure_of(&f->is) : NULL;
+}
+
 void failure_destroy(struct failure *f)
 {
     if (f)

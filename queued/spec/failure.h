@@ -24,6 +24,7 @@ struct verdict {
 
 /* What a job keeps of it; NULL: all is as if left out. Free with failure_destroy(). */
 struct failure *failure_of(const struct spec_failure *policy);
+struct failure *failure_copy(const struct failure *f); /* of NULL: NULL */
 void failure_destroy(struct failure *f);
 
 struct verdict failure_judge(const struct failure *f, const struct fault *fault);

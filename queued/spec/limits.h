@@ -8,6 +8,7 @@ enum {
     /* names (contracts.md 6: a pod's host name <job>-<role>-<index> must fit 63) */
     JOB_BASE_NAME_MAX = 40, /* metadata.name */
     JOB_NAME_MAX = 45,      /* with "-" and 4 characters */
+    JOB_SHOWN_MAX = 51,     /* an index of an array: "[9999]" behind it */
     LICENCES_MAX = 16,
     LICENCE_COUNT_MAX = 1000000,
     ROLE_NAME_MAX = 12,
@@ -39,6 +40,8 @@ enum {
     ROLE_NODES_MAX = 256, /* named, or excluded */
     VERSION_MAX = 32,
     JOB_LABELS_MAX = 32,
+    ARRAY_INDICES_MAX = 10000, /* and no index from it on */
+    ARRAY_TEXT_MAX = 4096,     /* of array.indices */
     JOB_DEPENDS_MAX = 16,
     JOB_RESTARTS_MAX = 1000000,
     BACKOFF_S = 30, /* failurePolicy.backoff, initial and max, where a job has none */

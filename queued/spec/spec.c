@@ -179,6 +179,7 @@ struct spec *spec_copy(const struct spec *s)
     to->preemption_policy = copy_text(a, s->preemption_policy);
     to->on_preemption = copy_text(a, s->on_preemption);
     to->exit_zero = copy_text(a, s->exit_zero);
+    to->array_indices = copy_text(a, s->array_indices);
     to->licences = copy_amounts(a, s->licences, s->n_licences);
     to->depends_on = copy_pairs(a, &s->depends_on);
     spec_copy_failure(a, &to->failure, &s->failure);
@@ -391,6 +392,16 @@ static void feed_role(const struct feed *f, const struct spec_role *r)
     feed_role_more(f, r);
 }
 
+static void feed_array(const struct feed *f, const struct spec *s)
+{
+    if (!s->array_indices)
+        return;
+    feed_text(f, "array");
+    feed_text(f, s->array_indices);
+    feed_number(f, s->array_parallel);
+    feed_number(f, s->array_fails_fast);
+}
+
 static void feed_failure(const struct feed *f, const struct spec_failure *policy)
 {
     if (spec_failure_is_default(policy))
@@ -467,6 +478,7 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_pairs(&f, &s->depends_on);
     }
     feed_failure(&f, &s->failure);
+    feed_array(&f, s);
     if (s->exit_zero) {
         feed_text(&f, "exitZero");
         feed_text(&f, s->exit_zero);

@@ -186,6 +186,9 @@ struct spec {
     usec_t grow_cooldown_us;       /* 0: ELASTIC_COOLDOWN_S */
     const char *exit_zero;         /* checkpoint.exitZero: "requeue", "done"; NULL: requeue */
     bool is_movable;               /* preemption.movable: defragmentation may move it */
+    const char *array_indices;     /* "0-49,60" (indices.h); NULL: no array */
+    uint32_t array_parallel;       /* indices that may run at a time; 0: all */
+    bool array_fails_fast;         /* one that fails cancels the others */
 };
 
 /* Pods that a role needs at least. */

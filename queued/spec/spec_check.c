@@ -586,7 +586,7 @@ int spec_check(struct spec *s, const struct settings *settings, struct err *err)
 
     if (check_metadata(&c) || check_tenant(&c) || check_class(&c) || check_preemption(&c) ||
         check_times(&c) || spec_check_failure(&c) || check_depends(&c) || spec_check_licences(&c) ||
-        check_roles(&c) || check_topology(&c) || check_elastic(&c))
+        check_roles(&c) || check_topology(&c) || check_elastic(&c) || spec_check_array(&c))
         return -1;
     return check_limits(&c);
 }

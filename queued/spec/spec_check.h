@@ -22,6 +22,8 @@ bool spec_is_label_value(const char *v);
 int spec_check_placement(const struct check *c, const struct spec_role *r);
 int spec_check_licences(const struct check *c);
 
+int spec_check_array(const struct check *c);
+
 /* Of failurePolicy. */
 int spec_check_failure(const struct check *c);
 

@@ -96,10 +96,13 @@ static bool load_meta(void *arg, struct store_bytes key, struct store_bytes valu
 
 /* ---- jobs */
 
-static int load_spec(struct loader *l, struct store_bytes key, struct spec **ret, struct err *err)
+static int load_spec(struct loader *l, const struct job *j, struct spec **ret, struct err *err)
 {
-    struct store_bytes value;
+    struct store_bytes key, value;
+    struct store_key of;
 
+    store_key_u64(&of, job_spec_id(j).v);
+    key = store_bytes_of(&of);
     if (!l->src->get(l->src->ctx, STORE_SPECS, key, &value))
         return err_set(err, ERR_INVALID, "its spec is missing");
     if (store_decode_spec(key, value, ret, err) < 0)
@@ -116,7 +119,7 @@ static bool load_job(void *arg, struct store_bytes key, struct store_bytes value
 
     if (key.len == 8)
         seen_id(l, (struct job_id){store_key_u64_of(key)});
-    if (store_decode_job(key, value, l->s, &job, &err) < 0 || load_spec(l, key, &spec, &err) < 0 ||
+    if (store_decode_job(key, value, l->s, &job, &err) < 0 || load_spec(l, job, &spec, &err) < 0 ||
         state_load_job(l->s, job, spec, &err) < 0) {
         set_aside(l, STORE_JOBS, key, &err);
         remove_later(l, STORE_SPECS, key, true); /* kept beside it, for repair by hand */

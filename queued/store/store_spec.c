@@ -211,6 +211,9 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     PACK(r, slice_size, s->slice_size);
     r->n_licences = s->n_licences;
     r->licences = make_amounts(s->licences, s->n_licences, a);
+    r->array_indices = store_text(s->array_indices);
+    PACK(r, array_parallel, s->array_parallel);
+    PACK(r, array_fail_fast, s->array_fails_fast);
     PACK(r, elastic_step, s->elastic_step);
     PACK(r, grow_cooldown_us, s->grow_cooldown_us);
     PACK(r, max_wait_us, s->max_wait_us);
@@ -447,6 +450,9 @@ static struct spec *take_spec(const spec_record *r)
     s->on_preemption = copy(a, r->on_preemption);
     s->exit_zero = copy(a, r->exit_zero);
     s->is_movable = r->movable;
+    s->array_indices = copy(a, r->array_indices);
+    s->array_parallel = r->array_parallel;
+    s->array_fails_fast = r->array_fail_fast;
     s->slice_level = copy(a, r->slice_level);
     s->slice_size = s->slice_level ? r->slice_size : 0;
     s->n_licences = (uint32_t)r->n_licences;

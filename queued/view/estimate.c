@@ -120,6 +120,7 @@ static struct job *copy_job(struct plan *p, const struct job *from)
     memset(&j->waits, 0, sizeof(j->waits));
     j->bucket = NULL;
     j->failure = NULL;
+    j->array = NULL;
     j->prev = j->next = NULL;
     j->timer_ix = SIZE_MAX;
     j->timer_at = 0;

@@ -8,6 +8,7 @@
 
 #include "view/explain_say.h"
 #include "cluster/hardware.h"
+#include "core/array.h"
 #include "core/order.h"
 #include "core/relax.h"
 #include "util/str.h"
@@ -318,9 +319,14 @@ static const char *depend_words(const struct state *s, const struct job *j, usec
 /* What holds for this job alone and goes before any verdict of its bucket. */
 static bool say_own(const struct state *s, const struct job *j, usec_t now, struct explain *x)
 {
+    const struct job *array = array_keeps_back(s, j) ? array_parent(s, j) : NULL;
     char words[REASON_TEXT_MAX + 1];
 
-    if (!s->is_cluster_up || !s->is_synced) {
+    if (array) {
+        say(x, "Held", "its array %s is %s %.150s", array->name, job_state_name(array->state),
+            job_reason_text(array));
+        next_step(x, "'queuectl release %s' lets its indices wait for nodes again", array->name);
+    } else if (!s->is_cluster_up || !s->is_synced) {
         say(x, "ClusterUnreachable", "%s",
             s->cluster_trouble[0] ? s->cluster_trouble : "the node and pod lists are not complete");
         next_step(x, "the job is stored and starts when the API server answers");
@@ -416,10 +422,32 @@ static void say_not_it(const struct state *s, const struct job *j, usec_t now, s
                    explain_limit(s, j, &limit, false) ? "" : "limit of the tenant, ");
 }
 
+/* An array waits for what its next index waits for. */
+static void say_array(const struct state *s, const struct job *j, usec_t now, struct explain *x)
+{
+    const struct job_array *a = j->array;
+    const struct job *next = a->next;
+
+    for (size_t i = 0; !next && !a->waiting.n && i < a->live.n; i++)
+        next = a->live.v[i]->state != JOB_RUNNING ? a->live.v[i] : NULL;
+    if (say_own(s, j, now, x))
+        return;
+    if (next) {
+        explain_job(s, next, now, x);
+    } else if (a->waiting.n) {
+        say(x, "ArrayLimit", "%zu of %u indices running", a->live.n, a->parallel);
+        next_step(x, "the next index starts when one of them ends");
+        number(x, "running", a->live.n);
+        number(x, "waiting", a->waiting.n);
+    }
+}
+
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret)
 {
     *ret = (struct explain){.code = ""};
-    if (j->state == JOB_PENDING) {
+    if (j->state == JOB_PENDING && j->array) {
+        say_array(s, j, now, ret);
+    } else if (j->state == JOB_PENDING) {
         (void)order_number(s);
         say_waiting(s, j, now, ret);
         if (j->tenant_ix != IX_NONE)

@@ -72,10 +72,11 @@ static const char *const event_names[] = {
     [JOB_EV_PREEMPT] = "preempt",         [JOB_EV_ALL_GONE] = "all-gone",
     [JOB_EV_REPLACED] = "replaced",       [JOB_EV_REQUEUE] = "requeue",
     [JOB_EV_UPDATE] = "update",           [JOB_EV_CHECKPOINTED] = "checkpointed",
+    [JOB_EV_INDEX_RUNS] = "index-runs",   [JOB_EV_NO_INDEX_RUNS] = "no-index-runs",
     [JOB_EV_RESIZED] = "resized",
 };
 
 const char *job_event_name(enum job_event e)
 {
-    return e >= JOB_EV_PLACED && e <= JOB_EV_CHECKPOINTED ? event_names[e] : "unknown";
+    return e >= JOB_EV_PLACED && e <= JOB_EV_NO_INDEX_RUNS ? event_names[e] : "unknown";
 }

@@ -150,11 +150,12 @@ static void add_pod(struct fake_cluster *fc, struct fc_task *t, const struct gan
     memcpy(p->like.ns, t->service.ns, sizeof(p->like.ns));
     memcpy(p->like.uid, gp->uid, sizeof(p->like.uid));
     len = snprintf(p->like.name, sizeof(p->like.name), "%s-%s-%u-%u", g->job_name,
-                   role_name(g, gp->role), (unsigned)gp->index, (unsigned)g->attempt);
+                   role_name(g, gp->role), (unsigned)(g->first_index[gp->role] + gp->index),
+                   (unsigned)g->attempt);
     assert(len < (int)sizeof(p->like.name));
     (void)snprintf(p->like.role, sizeof(p->like.role), "%s", role_name(g, gp->role));
     p->like.job = g->job;
-    p->like.index = gp->index;
+    p->like.index = g->first_index[gp->role] + gp->index;
     p->like.attempt = g->attempt;
     p->like.node_ix = IX_NONE;
     p->like.cpu_milli = g->cpu_milli[gp->role];

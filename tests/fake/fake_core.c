@@ -161,7 +161,7 @@ void core_see(struct core *c, const struct job *j, uint32_t member, enum pod_pha
     p->exit_code = exit_code;
     p->job = j->id;
     memcpy(p->role, j->demand->roles[m->role].name, sizeof(p->role));
-    p->index = m->index;
+    p->index = job_pod_index(j, m);
     p->attempt = j->attempt;
     (void)core_apply(c, &ev);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/order.h"
 #include "core/window.h"
 #include "life/job_life.h"
@@ -12,6 +13,14 @@
 static int broken(struct err *err, const char *what, const char *name)
 {
     return err_set(err, ERR_INTERNAL, "invariant: %s (%s)", what, name);
+}
+
+/* Something is left to do for its array, with the next decisions. */
+static bool is_due(const struct state *s, const struct job *j)
+{
+    const struct job *parent = array_parent(s, j);
+
+    return parent && parent->array->is_due;
 }
 
 static int check_members(const struct job *j, struct err *err)
@@ -101,7 +110,8 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         return broken(err, "it restarted more often than it may", j->name);
     if (j->claim && j->state != JOB_PENDING)
         return broken(err, "a claim of a job that does not wait", j->name);
-    if ((j->bucket != NULL) != (j->state == JOB_PENDING && !j->waits.n && !j->claim))
+    if (!is_due(s, j) && (j->bucket != NULL) != (j->state == JOB_PENDING && !j->waits.n &&
+                                                 !j->claim && !j->array && !array_keeps_back(s, j)))
         return broken(err, "bucket and state differ", j->name);
     if (j->bucket && (j->bucket->key.tenant_ix != j->tenant_ix ||
                       j->bucket->key.priority != j->priority || j->bucket->key.demand != j->demand))
@@ -244,7 +254,8 @@ static int check_tenants(const struct state *s, struct err *err)
 
         if (j->tenant_ix == IX_NONE)
             continue;
-        tenant_wait(&t, job_account(j), j->state == JOB_PENDING || j->state == JOB_HELD);
+        if (j->state == JOB_PENDING || j->state == JOB_HELD)
+            tenant_wait(&t, job_account(j), (int)array_weight(j));
         t.v[j->tenant_ix].active += job_state_is_active(j->state);
         if (j->charged_gpus)
             job_count_gpus(&t, j, tenant_charge);
@@ -383,6 +394,47 @@ static int check_licences(const struct state *s, struct err *err)
     return 0;
 }
 
+/* An array against a recount of its indices: each is in one place. */
+static int check_array(const struct state *s, const struct job *parent, struct err *err)
+{
+    const struct job_array *a = parent->array;
+    uint32_t kept = 0, live = 0, running = 0;
+
+    for (size_t i = 0; i < s->by_id.n; i++) {
+        const struct job *j = s->by_id.v[i];
+        bool is_live = !job_state_is_terminal(j->state);
+
+        if (j->array_id.v != parent->id.v)
+            continue;
+        kept++;
+        live += is_live;
+        running += j->state == JOB_RUNNING;
+        if (indices_has(&a->waiting, j->array_index))
+            return broken(err, "an index waits and has begun", j->name);
+        if ((indices_has(&a->succeeded, j->array_index)) != (j->state == JOB_SUCCEEDED) ||
+            (indices_has(&a->failed, j->array_index)) !=
+                (!is_live && j->state != JOB_SUCCEEDED && j->state != JOB_CANCELLED))
+            return broken(err, "an index has ended otherwise than its array knows", j->name);
+    }
+    if (kept != a->n_kept || live != a->live.n || running != a->n_running)
+        return broken(err, "an array's counts differ from the recount", parent->name);
+    if (live > a->parallel)
+        return broken(err, "more indices of an array than maxParallel", parent->name);
+    if (live + a->waiting.n + a->succeeded.n + a->failed.n + a->n_cancelled != a->n)
+        return broken(err, "indices of an array are lost or twice there", parent->name);
+    if (job_state_is_terminal(parent->state) && (live || a->waiting.n))
+        return broken(err, "an array has ended before its indices", parent->name);
+    return 0;
+}
+
+static int check_arrays(const struct state *s, struct err *err)
+{
+    for (size_t i = 0; i < s->by_id.n; i++)
+        if (s->by_id.v[i]->array && check_array(s, s->by_id.v[i], err))
+            return -1;
+    return 0;
+}
+
 int state_check(const struct state *s, struct err *err)
 {
     if (s->ids.n != s->by_id.n || HASH_CNT(hh_name, s->jobs_by_name) != s->by_id.n)
@@ -401,7 +453,7 @@ int state_check(const struct state *s, struct err *err)
             check_domain(s, s->cluster.topology.domains.v[i], err))
             return -1;
     return check_free(&s->cluster, err) || check_nodes(s, err) || check_licences(s, err) ||
-                   check_dependents(s, err)
+                   check_dependents(s, err) || check_arrays(s, err)
                ? -1
                : check_tenants(s, err);
 }

@@ -63,7 +63,7 @@ static void run_gang(struct sim *s, const struct effect *fx, bool is_stop)
 
     if (!j || !gang_is_wanted(j, is_stop))
         return;
-    if (!is_stop && s->inner.read_spec(s->inner.ctx, fx->job, &spec, &s->err)) {
+    if (!is_stop && s->inner.read_spec(s->inner.ctx, job_spec_id(j), &spec, &s->err)) {
         s->failed = err_wrap(&s->err, "spec of a gang that starts");
         return;
     }

@@ -271,6 +271,7 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
     check_round_trip("tests/data/jobs/canonical.yaml", QUEUED_JSON);
     check_round_trip("tests/data/jobs/short.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/elastic.yaml", QUEUED_YAML);
+    check_round_trip("tests/data/jobs/array.yaml", QUEUED_YAML);
 }
 
 #define HEAD "apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {name: a}\n"
@@ -279,8 +280,8 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "startAfter", "rendezvous", "completion",        "array", "cleanup", "logs",
-        "disruption", "notify",     "utilizationPolicy",
+        "startAfter", "rendezvous", "completion", "cleanup",
+        "logs",       "disruption", "notify",     "utilizationPolicy",
     };
     static const char *const in_role[] = {
         "spares",  "leader",  "startAfter", "template",

@@ -209,6 +209,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->on_preemption = "end";
         want->exit_zero = "done";
         want->is_movable = choice == SPEC_NO;
+        want->array_indices = "0-49,60";
+        want->array_fails_fast = choice == SPEC_NO;
         want->failure = (struct spec_failure){.reset_after_us = 1,
                                               .backoff_us = 2,
                                               .backoff_max_us = 3,

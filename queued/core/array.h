@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* array.h - job arrays: one record for all indices that wait, a job of its own for each that
+ * begins.
+ *
+ * The array is a job without pods: Pending or Held until its last index has ended, then Stopping.
+ * An index becomes a job when the one before it has its nodes and maxParallel allows, in the
+ * commit in which the array's record loses it. What is to be done for an array follows from what
+ * is stored, and is done one step an event, as decisions of the cycle (EV_ARRAY_STEP).
+ */
+#ifndef QUEUED_CORE_ARRAY_H
+#define QUEUED_CORE_ARRAY_H
+
+#include "core/state.h"
+
+/* Of a spec that has passed spec_check(); NULL: it is no array. All its indices wait. */
+struct job_array *array_of(const struct spec *spec);
+void array_destroy(struct job_array *a);
+/* The array that an index belongs to; NULL. */
+struct job *array_parent(const struct state *s, const struct job *j);
+/* Jobs that it counts for, while it waits. */
+uint32_t array_weight(const struct job *j);
+/* May no index of its array begin now? Never of another job. */
+bool array_keeps_back(const struct state *s, const struct job *j);
+/* How users see it: an array is Running while an index runs. */
+enum job_state array_shown_state(const struct job *j);
+
+/* Look at it again. */
+void array_due(struct state *s, struct job *j);
+enum array_want {
+    WANTS_NOTHING,
+    WANTS_BEGIN,   /* the next index */
+    WANTS_QUEUE,   /* an index that may wait for nodes again */
+    WANTS_UNQUEUE, /* one that may not */
+    WANTS_STOP,    /* one that goes with its array */
+    WANTS_FINISH,  /* all have ended: the array ends */
+    WANTS_LEAVE,   /* it is Stopping, and nothing of it is left */
+};
+
+/* ret: the index that it speaks of. */
+enum array_want array_wants(const struct state *s, const struct job *parent, struct job **ret);
+/* What is next for any array; false: nothing. */
+bool array_next(struct state *s, usec_t now, struct event *ev);
+
+#endif
