@@ -52,6 +52,7 @@
     "  --state S,...        pending, running ...; active: not finished\n"                          \
     "  -l KEY=VALUE,...     with these labels\n"                                                   \
     "  --sort KEY           age, name, state, gpus, priority, tenant; -KEY: the other way round\n" \
+    "  --array JOB          the indices of a job array that have begun\n"                          \
     "  --limit N            at most N jobs\n"                                                      \
     "  --continue TOKEN     go on after a list with --limit\n"                                     \
     "  -q, --quiet          print nothing; exit 1 when no job matches\n"                           \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/backfill.h"
 #include "life/job_life.h"
 #include "core/order.h"
@@ -88,7 +89,7 @@ static void count(struct state *s, const struct job *j)
     uint64_t gpus[MODELS_MAX];
 
     if (is_waiting)
-        tenant_wait(t, who, 1);
+        tenant_wait(t, who, (int)array_weight(j));
     t->v[j->tenant_ix].active += job_state_is_active(j->state);
     if (j->charged_gpus)
         job_count_gpus(t, j, tenant_charge);
