@@ -198,18 +198,22 @@ bool rpc_server_read(struct rpc_server *r, usec_t now)
 {
     zmq_msg_t id, payload;
     uint64_t work = 0;
+    size_t bytes = 0;
     bool more = true;
 
     r->now = now;
     (void)zmq_msg_init(&id); /* cannot fail */
     (void)zmq_msg_init(&payload);
-    for (int n = 0; n < RPC_READ_MAX && work < WORK_MAX && inbox_room(r->setup.inbox) > 0; n++) {
+    for (int n = 0; n < RPC_READ_MAX && bytes < RPC_READ_BYTES_MAX && work < WORK_MAX &&
+                    inbox_room(r->setup.inbox) > 0;
+         n++) {
         unsigned frames;
         uint32_t peer;
 
         more = receive(r, &id, &payload, &frames);
         if (!more)
             break;
+        bytes += frames ? zmq_msg_size(&payload) : 0;
         if (!peer_of(&id, &peer))
             complain(r, &r->malformed, "message dropped", "the client set a routing id");
         else if (frames != 1)

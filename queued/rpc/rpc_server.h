@@ -47,7 +47,8 @@ int rpc_server_create(struct rpc_server **ret, const struct rpc_setup *setup, st
 void rpc_server_destroy(struct rpc_server *r);
 /* The ROUTER socket, for zmq_poll(). */
 void *rpc_server_socket(struct rpc_server *r);
-/* Take up to RPC_READ_MAX messages, as long as the inbox has room. true: more may be waiting. */
+/* Take up to RPC_READ_MAX messages of together RPC_READ_BYTES_MAX (the last may pass it), as long
+ * as the inbox has room. true: more may be waiting. */
 bool rpc_server_read(struct rpc_server *r, usec_t now);
 /* Answer a changing call. A token whose caller is gone is ignored. */
 void rpc_server_reply(struct rpc_server *r, const struct reply *reply);

@@ -79,7 +79,8 @@ enum {
     EFFECTS_MAX = 8192,
     EFFECTS_SPARE = 16, /* what one event may add at the most, for one job */
     INBOX_MAX = 16384,
-    RPC_READ_MAX = 256, /* messages taken from the socket a turn */
+    RPC_READ_MAX = 512, /* messages taken from the socket a turn */
+    RPC_READ_BYTES_MAX = 4 * 1024 * 1024,
     LIST_PAGE_MAX = 500,
 };
 

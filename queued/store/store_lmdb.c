@@ -36,7 +36,8 @@ struct store_lmdb {
 struct batch {
     struct store_lmdb *s;
     MDB_txn *txn;
-    int rc; /* the first error; nothing is done after it */
+    MDB_cursor *cursors[STORE_TABLES]; /* where the last record was put; the transaction's */
+    int rc;                            /* the first error; nothing is done after it */
     enum store_table at;
     uint32_t n; /* changes */
 };
@@ -55,14 +56,27 @@ static void stick(struct batch *b, enum store_table t, int rc)
     b->at = t;
 }
 
+/* Keys mostly come in order: a cursor that stays finds the next place without a search. */
 static void batch_put(void *ctx, enum store_table t, struct store_bytes key,
                       struct store_bytes value)
 {
     struct batch *b = ctx;
     MDB_val k = val(key), v = val(value);
+    int rc = 0;
 
-    if (!b->rc)
-        stick(b, t, mdb_put(b->txn, b->s->env.dbi[t], &k, &v, 0));
+    if (b->rc)
+        return;
+    if (!b->cursors[t])
+        rc = mdb_cursor_open(b->txn, b->s->env.dbi[t], &b->cursors[t]);
+    stick(b, t, rc ? rc : mdb_cursor_put(b->cursors[t], &k, &v, 0));
+}
+
+/* Before records go: no cursor is left where one was. */
+static void forget_place(struct batch *b, enum store_table t)
+{
+    if (b->cursors[t])
+        mdb_cursor_close(b->cursors[t]);
+    b->cursors[t] = NULL;
 }
 
 static void batch_del(void *ctx, enum store_table t, struct store_bytes key)
@@ -73,6 +87,7 @@ static void batch_del(void *ctx, enum store_table t, struct store_bytes key)
 
     if (b->rc)
         return;
+    forget_place(b, t);
     rc = mdb_del(b->txn, b->s->env.dbi[t], &k, NULL);
     stick(b, t, rc == MDB_NOTFOUND ? 0 : rc); /* repeated after a crash */
 }
@@ -86,6 +101,7 @@ static void batch_del_below(void *ctx, enum store_table t, struct store_bytes ke
 
     if (b->rc)
         return;
+    forget_place(b, t);
     rc = mdb_cursor_open(b->txn, b->s->env.dbi[t], &cursor);
     while (rc == 0) {
         rc = mdb_cursor_get(cursor, &k, &v, MDB_FIRST);
