@@ -91,8 +91,6 @@ static void count(struct state *s, const struct job *j)
     if (is_waiting)
         tenant_wait(t, who, (int)array_weight(j));
     t->v[j->tenant_ix].active += job_state_is_active(j->state);
-    if (j->charged_gpus)
-        job_count_gpus(t, j, tenant_charge);
     if (j->claim)
         job_count_gpus(t, j, tenant_expect);
     if (j->is_leaving && !j->move)
@@ -102,8 +100,12 @@ static void count(struct state *s, const struct job *j)
         if (!gpus[m])
             continue;
         tenant_charge_user(t, who, m, (int64_t)gpus[m]);
-        if (j->charged_gpus && s->settings->shares_users)
-            tenant_user(t, who)->own[m] += gpus[m];
+        if (!j->charged_gpus)
+            continue;
+        share_settle(t, j->tenant_ix, m, s->now);
+        tenant_charge(t, j->tenant_ix, m, gpus[m]);
+        if (s->settings->shares_users)
+            share_charge_user(s, j, m, (int64_t)gpus[m], s->now);
     }
 }
 

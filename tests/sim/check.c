@@ -199,7 +199,7 @@ static int check_times(struct sim *s)
     for (size_t i = 0; i < s->state->claims.n; i++) {
         const struct job *j = s->state->claims.v[i];
 
-        if (s->now > j->claim->until + s->settings.node_lost_us)
+        if (s->now > j->claim->until + s->settings->node_lost_us)
             return broken(s, "holds nodes for victims that never leave", j);
     }
     return 0;
@@ -282,7 +282,7 @@ static bool would_fit(const struct sim *s, const struct job *j)
     wish.closed = window_closed(s->state, j, s->now);
     if (!licence_admits(s->state, j, NULL))
         return false;
-    for (uint32_t m = 0; m < s->settings.n_models; m++) {
+    for (uint32_t m = 0; m < s->settings->n_models; m++) {
         bool is_wanted = true;
 
         for (uint32_t i = 0; i < d->n_roles; i++) {
@@ -414,7 +414,7 @@ int check_turn(struct sim *s)
 {
     if (state_check(s->state, &s->err))
         return err_wrap(&s->err, "state_check");
-    if (s->state->meta.moves_lost > s->settings.defrag_gpu_us)
+    if (s->state->meta.moves_lost > s->settings->defrag_gpu_us)
         return err_set(&s->err, ERR_INTERNAL, "moves cost more than the budget of a day");
     if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s) || check_rights(s) ||
         check_spread(s))
@@ -470,11 +470,11 @@ int check_rest(struct sim *s)
     }
     if (s->state->claims.n)
         return broken(s, "still holds nodes while it waits", s->state->claims.v[0]);
-    for (uint32_t t = 0; t < s->settings.n_tenants; t++)
+    for (uint32_t t = 0; t < s->settings->n_tenants; t++)
         for (uint32_t m = 0; m < MODELS_MAX; m++)
             if (s->state->tenants.v[t].used[m] || s->state->tenants.v[t].coming[m])
                 return err_set(&s->err, ERR_INTERNAL, "tenant %s is still charged",
-                               s->settings.tenants[t].path);
+                               s->settings->tenants[t].path);
     for (size_t i = 0; i < s->state->cluster.nodes.n; i++) {
         const struct node *n = s->state->cluster.nodes.v[i];
 

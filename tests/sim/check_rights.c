@@ -14,14 +14,15 @@
 static int passed(struct sim *s, const char *what, uint32_t tenant, uint32_t model)
 {
     return err_set(&s->err, ERR_INTERNAL, "tenant %s is beyond its %s of %s",
-                   s->settings.tenants[tenant].path, what, s->settings.models[model].name);
+                   s->settings->tenants[tenant].path, what, s->settings->models[model].name);
 }
 
 /* What all gangs of a tenant and below it hold of a model; firm: of those that cannot be taken,
- * and that this tenant's quota judges. */
+ * and that this tenant's quota judges. 0: all of it was decided under other rights. */
 static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool is_firm)
 {
     uint64_t sum = 0;
+    bool is_judged = false;
 
     for (size_t i = 0; i < s->state->active.n; i++) {
         const struct job *j = s->state->active.v[i];
@@ -35,21 +36,22 @@ static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool 
             t = at == tenant ? at : IX_NONE;
         }
         while (t != IX_NONE && t != tenant)
-            t = s->settings.tenants[t].parent;
+            t = s->settings->tenants[t].parent;
         if (t == IX_NONE)
             continue;
         job_gpus(j, j->models, gpus);
         sum += gpus[model];
+        is_judged |= gpus[model] && j->config_generation == s->state->meta.config_generation;
     }
-    return sum;
+    return is_judged ? sum : 0;
 }
 
 int check_rights(struct sim *s)
 {
-    for (uint32_t t = 0; t < s->settings.n_tenants; t++)
-        for (uint32_t m = 0; m < s->settings.n_models; m++) {
-            int64_t limit = s->settings.tenants[t].limit.gpus[m];
-            int64_t quota = s->settings.tenants[t].quota.gpus[m];
+    for (uint32_t t = 0; t < s->settings->n_tenants; t++)
+        for (uint32_t m = 0; m < s->settings->n_models; m++) {
+            int64_t limit = s->settings->tenants[t].limit.gpus[m];
+            int64_t quota = s->settings->tenants[t].quota.gpus[m];
 
             if (limit >= 0 && held(s, t, m, false) > (uint64_t)limit)
                 return passed(s, "limit", t, m);
@@ -70,7 +72,7 @@ void check_taken(struct sim *s, const struct job_note *note)
         return;
     if (!j->demand->is_preemptible)
         s->failed = err_set(&s->err, ERR_INTERNAL, "%s cannot be taken, and was", note->job_name);
-    else if (s->now - j->running_at < s->settings.min_runtime_us)
+    else if (s->now - j->running_at < s->settings->min_runtime_us)
         s->failed = err_set(&s->err, ERR_INTERNAL, "%s was taken too young", note->job_name);
 }
 

@@ -15,6 +15,7 @@
 #include "wish.h"
 
 #include "core/share.h"
+#include "life/reload.h"
 
 void sim_note(struct sim *s, uint64_t x)
 {
@@ -136,7 +137,7 @@ static void run_effects(void *ctx, const struct effects *list)
 static void boot(struct sim *s)
 {
     s->n_starts++;
-    s->state = state_create(&s->settings);
+    s->state = state_create(s->settings);
     s->inbox = inbox_create(SIM_INBOX_MAX);
     s->engine = (struct engine){
         .state = s->state,
@@ -160,6 +161,7 @@ static void boot(struct sim *s)
     else if (fake_store_count(s->store, STORE_QUARANTINE))
         s->failed =
             err_set(&s->err, ERR_INTERNAL, "a record that we wrote was set aside at the load");
+    reload_started(s->state, s->n_reloads + 1);
     s->cluster = fake_cluster_create(&s->world, s->inbox);
 }
 
@@ -172,19 +174,57 @@ static void shut(struct sim *s, bool is_crash)
     client_crash(&s->client);
 }
 
+/* The settings of the file are those in force, in the core or since a start. */
+static void take_next(struct sim *s)
+{
+    if (!s->next)
+        return;
+    site_free(s->settings);
+    s->settings = s->next;
+    s->next = NULL;
+    s->world.settings = s->client.settings = s->settings;
+    for (uint32_t i = 0; i < SIM_TENANTS; i++)
+        s->has_left[i] |= settings_tenant(s->settings, s->first.tenants[i].path) == IX_NONE;
+}
+
+void sim_reload(struct sim *s)
+{
+    struct event ev = {.kind = EV_SETTINGS};
+
+    if (s->next || inbox_room(s->inbox) == 0)
+        return;
+    s->next = site_change(&s->first, s->seed + ++s->n_reloads * 1000003);
+    ev.u.config = (struct ev_config){s->next, s->n_reloads + 1};
+    (void)inbox_push(s->inbox, &ev);
+    s->faults.count[FAULT_RELOAD]++;
+}
+
+/* Where a tenant of the first site is now; NULL: it left. */
+static struct tenant *tenant_of(const struct sim *s, uint32_t i)
+{
+    uint32_t ix = settings_tenant(s->state->settings, s->first.tenants[i].path);
+
+    return ix == IX_NONE ? NULL : &s->state->tenants.v[ix];
+}
+
 static void keep_past(struct sim *s, int which)
 {
-    for (uint32_t i = 0; i < SIM_TENANTS; i++)
-        memcpy(s->past[which][i], s->state->tenants.v[i].past, sizeof(s->past[which][i]));
+    for (uint32_t i = 0; i < SIM_TENANTS; i++) {
+        const struct tenant *t = tenant_of(s, i);
+
+        s->has_past[which][i] = t != NULL;
+        if (t)
+            memcpy(s->past[which][i], t->past, sizeof(s->past[which][i]));
+    }
 }
 
 /* What the users of a tenant used is what it used, but for rounding at each change. */
 static bool is_sum_of_users(const struct sim *s, uint32_t tenant)
 {
     const struct tenants *t = &s->state->tenants;
-    usec_t h = s->settings.half_life_us;
+    usec_t h = s->settings->half_life_us;
 
-    for (uint32_t m = 0; m < MODELS_MAX && s->settings.shares_users; m++) {
+    for (uint32_t m = 0; m < MODELS_MAX && s->settings->shares_users; m++) {
         uint64_t sum = 0;
         uint64_t all = share_usage(&t->v[tenant].past[m], t->v[tenant].own[m], h, s->now);
 
@@ -201,16 +241,20 @@ static bool is_sum_of_users(const struct sim *s, uint32_t tenant)
  * broken off. */
 static void check_past(struct sim *s)
 {
-    for (uint32_t i = 0; i < SIM_TENANTS && !s->failed; i++)
-        if (memcmp(s->state->tenants.v[i].past, s->past[0][i], sizeof(s->past[0][i])) != 0 &&
-            memcmp(s->state->tenants.v[i].past, s->past[1][i], sizeof(s->past[1][i])) != 0)
+    for (uint32_t i = 0; i < SIM_TENANTS && !s->failed; i++) {
+        const struct tenant *t = tenant_of(s, i);
+
+        if (!t || s->has_left[i])
+            continue;
+        if (memcmp(t->past, s->past[0][i], sizeof(s->past[0][i])) != 0 &&
+            memcmp(t->past, s->past[1][i], sizeof(s->past[1][i])) != 0)
             s->failed = err_set(&s->err, ERR_INTERNAL, "past use of %s was lost or doubled",
-                                s->settings.tenants[i].path);
-    for (uint32_t i = 0; i < SIM_TENANTS && !s->failed; i++)
-        if (!is_sum_of_users(s, i))
+                                s->first.tenants[i].path);
+        else if (!is_sum_of_users(s, (uint32_t)(t - s->state->tenants.v)))
             s->failed =
                 err_set(&s->err, ERR_INTERNAL, "past use of users of %s was lost or doubled",
-                        s->settings.tenants[i].path);
+                        s->first.tenants[i].path);
+    }
 }
 
 void sim_crash(struct sim *s, enum fault_kind kind)
@@ -222,6 +266,7 @@ void sim_crash(struct sim *s, enum fault_kind kind)
     sim_note(s, kind);
     shut(s, true);
     fake_store_crash(s->store);
+    take_next(s);
     boot(s);
     sim_met_crash(s);
     check_past(s);
@@ -233,13 +278,19 @@ void sim_init(struct sim *s, uint64_t seed)
     *s = (struct sim){.seed = seed, .rng = {seed}};
     s->faults = (struct faults){.rng = &s->rng, .is_on = true};
     s->now = INT64_C(1790000000) * USEC_PER_SEC + rng_between(&s->rng, 0, 1000000);
-    site_init(&s->settings);
-    s->settings.shares_users = seed / 2 % 2;
+    site_init(&s->first);
+    s->first.shares_users = seed / 2 % 2;
     if (seed % 2)
-        site_vary(&s->settings, seed);
-    world_init(&s->world, &s->settings, &s->rng, &s->faults);
+        site_vary(&s->first, seed);
+    s->settings = xmalloc(sizeof(*s->settings));
+    *s->settings = s->first;
+    s->settings->tenants = xcalloc(SIM_TENANTS, sizeof(*s->first.tenants));
+    memcpy(s->settings->tenants, s->first.tenants, SIM_TENANTS * sizeof(*s->first.tenants));
+    s->settings->pools = xcalloc(1, sizeof(*s->first.pools));
+    s->settings->pools[0] = s->first.pools[0];
+    world_init(&s->world, s->settings, &s->rng, &s->faults);
     s->world.now = s->now;
-    client_init(&s->client, &s->settings, &s->rng, &s->faults);
+    client_init(&s->client, s->settings, &s->rng, &s->faults);
     s->world.is_busy = s->client.is_busy = seed / 2 % 2;
     s->client.is_crumbly = seed % 8 == 6;
     s->client.is_calm = seed % 3 == 2;
@@ -260,7 +311,9 @@ void sim_fini(struct sim *s)
     fake_store_destroy(s->store);
     client_fini(&s->client);
     world_fini(&s->world);
-    site_fini(&s->settings);
+    site_free(s->settings);
+    site_free(s->next);
+    site_fini(&s->first);
 }
 
 /* ---- a turn */
@@ -334,6 +387,8 @@ int sim_turn(struct sim *s)
         return err_set(&s->err, ERR_INTERNAL, "a turn before its wake-up did %s",
                        effect_name(s->engine.effects.list.v[0].kind));
     s->n_effects += s->engine.effects.list.n;
+    if (s->next && s->state->settings == s->next)
+        take_next(s);
     engine_acked(&s->engine);
     if (s->is_verbose)
         printf("%lld turn %llu: %016llx\n", (long long)s->now, (unsigned long long)s->n_turns,

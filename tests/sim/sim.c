@@ -49,6 +49,8 @@ static void trouble(struct sim *s)
 {
     if (fault_hits(&s->faults, FAULT_API_DOWN, 30))
         fake_cluster_cut(s->cluster, rng_between(&s->rng, 1, 90) * USEC_PER_SEC);
+    if (fault_hits(&s->faults, FAULT_RELOAD, 100))
+        sim_reload(s);
     if (fault_hits(&s->faults, FAULT_RELIST, 50))
         fake_cluster_relist(s->cluster);
     if (rng_one_in(&s->rng, 200) || (s->state->is_store_low && rng_one_in(&s->rng, 10))) {

@@ -43,7 +43,11 @@ struct sim {
     void *junk_kept; /* blocks that stay to the end; each begins with the address of the next */
     struct rng rng;
     struct faults faults;
-    struct settings settings;
+    struct settings first;     /* all tenants, as the site began */
+    struct settings *settings; /* in force */
+    struct settings *next;     /* of the configuration file, on its way into the core; NULL none */
+    uint64_t n_reloads;
+    bool has_left[SIM_TENANTS]; /* was once not in the configuration */
     struct world world;
     struct client client;
     struct fake_store *store;
@@ -64,6 +68,7 @@ struct sim {
     int64_t ours[SIM_NODES_MAX];      /* GPUs that our gangs held on a node after the last turn */
     int64_t our_bytes[SIM_NODES_MAX]; /* the same, memory of shared ones */
     struct share_past past[2][SIM_TENANTS][MODELS_MAX]; /* stored last, and before a crash */
+    bool has_past[2][SIM_TENANTS]; /* by the order of first; else it was not configured */
     uint64_t n_turns, n_starts, n_effects, n_jobs_ended, n_moved;
     uint64_t rows[FSM_ROWS_MAX];            /* transitions seen, by row of the table */
     struct reason_met met[REASONS_MET_MAX]; /* the codes of these transitions, and other marks */
@@ -78,6 +83,8 @@ void sim_init(struct sim *s, uint64_t seed);
 void sim_fini(struct sim *s);
 /* One turn at s->now with what the inbox has. -1: a rule is broken (s->err). */
 int sim_turn(struct sim *s);
+/* Another configuration is written, and the daemon reads it. */
+void sim_reload(struct sim *s);
 /* Lose everything that is not stored, and start again. */
 void sim_crash(struct sim *s, enum fault_kind kind);
 /* Faults stop, time runs on until nothing more happens; checks that all came to an end. */

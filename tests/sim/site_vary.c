@@ -7,6 +7,11 @@
  */
 #include "wish.h"
 
+#include <stdlib.h>
+
+#include "util/mem.h"
+#include "util/str.h"
+
 #include "rng.h"
 
 enum { MODELS = 2 /* that the nodes have */ };
@@ -48,4 +53,58 @@ void site_vary(struct settings *s, uint64_t seed)
     s->weight_packing = 1000 - s->weight_topology;
     for (uint32_t i = 0; i < s->n_tenants; i++)
         vary_tenant(&s->tenants[i], &g);
+}
+
+/* The same tenants but for one that may have left; the last two may have changed places. */
+static void some_tenants(struct settings *s, const struct settings *all, struct rng *g)
+{
+    uint32_t gone = rng_one_in(g, 2) ? IX_NONE : 3 + rng_below(g, 3); /* beta, gamma, idle */
+
+    s->n_tenants = 0;
+    for (uint32_t i = 0; i < all->n_tenants; i++)
+        if (i != gone)
+            s->tenants[s->n_tenants++] = all->tenants[i];
+    if (rng_one_in(g, 2)) {
+        struct tenant_setting last = s->tenants[s->n_tenants - 1];
+
+        s->tenants[s->n_tenants - 1] = s->tenants[s->n_tenants - 2];
+        s->tenants[s->n_tenants - 2] = last;
+    }
+    for (uint32_t i = 0; i < s->n_tenants; i++)
+        if (rng_one_in(g, 3))
+            vary_tenant(&s->tenants[i], g);
+}
+
+struct settings *site_change(const struct settings *all, uint64_t seed)
+{
+    static const usec_t lives[] = {0, 30, 3600, 24 * 3600};
+    struct settings *s = xmalloc(sizeof(*s));
+    struct rng g = {seed};
+    uint32_t beta;
+
+    *s = *all;
+    s->tenants = xcalloc(all->n_tenants, sizeof(*s->tenants));
+    some_tenants(s, all, &g);
+    beta = settings_tenant(s, "beta");
+    s->pools = xcalloc(1, sizeof(*s->pools));
+    s->pools[0] = all->pools[0];
+    s->pools[0].exclusive[0] = beta;
+    s->n_pools = beta != IX_NONE && !rng_one_in(&g, 3);
+    s->half_life_us = lives[rng_below(&g, 4)] * USEC_PER_SEC;
+    s->is_priority_first = rng_one_in(&g, 3);
+    s->weight_topology = 1000 * rng_below(&g, 5) / 4;
+    s->weight_packing = 1000 - s->weight_topology;
+    s->n_licences = 1 + rng_below(&g, 2);
+    s->licences[1] = s->licences[0];
+    s->licences[1].count = s->licences[0].count = 1 + rng_below(&g, 4);
+    if (s->n_licences == 2)
+        (void)str_copy(s->licences[0].name, sizeof(s->licences[0].name), "other");
+    return s;
+}
+
+void site_free(struct settings *s)
+{
+    if (s)
+        site_fini(s);
+    free(s);
 }

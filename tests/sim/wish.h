@@ -13,6 +13,10 @@
 void site_init(struct settings *s);
 /* The same tenants with other rights (site_vary.c). */
 void site_vary(struct settings *s, uint64_t seed);
+/* Another configuration of the same site, made from all it ever had: tenants come, go and change
+ * places; rights, weights, licences and pools are others. */
+struct settings *site_change(const struct settings *all, uint64_t seed);
+void site_free(struct settings *s);
 void site_fini(struct settings *s);
 
 /* A job; not yet checked, some are bad. submit_key NULL: none. */

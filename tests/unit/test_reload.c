@@ -336,6 +336,67 @@ static void claims_go_on_under_other_settings(void **state)
     assert_int_equal(a->state, JOB_BINDING);
 }
 
+/* n0 and n1, in one rack, have 7 GPUs free; n4 and n6, in two racks of another block, have 4. */
+static void fill(struct fixture *f)
+{
+    static const int64_t busy[] = {1, 1, 8, 8, 4, 8, 4, 8};
+
+    core_nodes(&f->core, 8);
+    for (uint32_t i = 0; i < ARRAY_LEN(busy); i++) {
+        struct event ev = {.kind = EV_POD_SEEN};
+        char node[16], pod[16];
+
+        (void)snprintf(node, sizeof(node), "n%u", (unsigned)i);
+        (void)snprintf(pod, sizeof(pod), "p%u", (unsigned)i);
+        ev.u.pod = site_pod(pod, node, busy[i]);
+        (void)core_apply(&f->core, &ev);
+    }
+}
+
+/* Where a gang of 2 x 4 GPUs goes; it ends at once. */
+static const char *place(struct fixture *f, const char *name)
+{
+    static char hosts[64];
+    struct spec *s = site_spec(name, 2, 4);
+    struct job *j;
+
+    s->topology_preferred = "any";
+    j = core_job(&f->core, core_submit(&f->core, s));
+    assert_int_equal(core_cycle(&f->core), 1);
+    assert_int_equal(j->config_generation, f->core.state->meta.config_generation);
+    (void)snprintf(hosts, sizeof(hosts), "%s %s",
+                   cluster_node(&f->core.state->cluster, j->members[0].node_ix)->name,
+                   cluster_node(&f->core.state->cluster, j->members[1].node_ix)->name);
+    core_see_all(&f->core, j->id, POD_RUNNING);
+    end(f, j);
+    return hosts;
+}
+
+static void set_weights(struct fixture *f, uint32_t topology, uint32_t packing)
+{
+    struct settings *s = change(f);
+
+    s->weight_topology = topology;
+    s->weight_packing = packing;
+    reload(f);
+}
+
+static void a_place_flips_with_the_weights_and_back(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t first;
+
+    fill(f);
+    set_weights(f, 800, 200);
+    first = f->core.state->meta.config_generation;
+    assert_string_equal(place(f, "near"), "n0 n1");
+    set_weights(f, 200, 800);
+    assert_string_equal(place(f, "full"), "n4 n6");
+    assert_int_equal(f->core.state->meta.config_generation, first + 1);
+    set_weights(f, 800, 200);
+    assert_string_equal(place(f, "again"), "n0 n1");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -351,6 +412,7 @@ int main(void)
         TEST(a_gang_stays_in_a_pool_that_became_another_s),
         TEST(licences_are_found_by_name_and_more_of_them_wake),
         TEST(claims_go_on_under_other_settings),
+        TEST(a_place_flips_with_the_weights_and_back),
     };
 #undef TEST
 
