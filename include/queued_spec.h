@@ -40,6 +40,20 @@ struct queued_volume {
     const char *mount_path;
     int64_t size_bytes; /* emptyDir limit; 0: none */
     bool is_read_only;
+    const char *sub_path; /* of the volume; NULL: all of it */
+    bool is_in_memory;    /* emptyDir.medium: Memory */
+};
+
+enum queued_ref_kind { QUEUED_REF_CONFIG_MAP = 1, QUEUED_REF_SECRET = 2, QUEUED_REF_FIELD = 3 };
+
+/* A variable from elsewhere, or all keys of a config map or secret. */
+struct queued_env_ref {
+    const char *env;    /* NULL: all keys */
+    const char *prefix; /* of all keys; NULL: none */
+    enum queued_ref_kind kind;
+    const char *source; /* config map or secret */
+    const char *key;    /* in it, or the path of a field of the pod */
+    bool is_optional;
 };
 
 struct queued_amount {
@@ -77,6 +91,12 @@ struct queued_role {
     const char *working_dir;
     size_t n_env;
     const struct queued_pair *env;
+    size_t n_env_refs;
+    const struct queued_env_ref *env_refs;
+    const char *pull_policy; /* Always, IfNotPresent, Never; NULL: by the tag of the image */
+    size_t n_pull_secrets;
+    const char *const *pull_secrets;
+    const char *service_account;
     size_t n_volumes;
     const struct queued_volume *volumes;
     size_t n_node_selector;

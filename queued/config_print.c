@@ -134,6 +134,10 @@ static void add_tenant(struct str *b, const struct settings *s, uint32_t ix)
         str_add(b, ", namespaces: ");
         add_list(b, t->namespaces[0], sizeof(t->namespaces[0]), t->n_namespaces);
     }
+    if (t->n_accounts) {
+        str_add(b, ", serviceAccounts: ");
+        add_list(b, t->accounts[0], sizeof(t->accounts[0]), t->n_accounts);
+    }
     if (t->n_tolerations) {
         str_add(b, ", tolerations: ");
         add_list(b, t->tolerations[0], sizeof(t->tolerations[0]), t->n_tolerations);

@@ -131,6 +131,25 @@ static int read_tolerations(const struct yaml_at *at, void *out, struct err *err
                             err);
 }
 
+static bool is_account(const char *s)
+{
+    return str_is_dns_label(s, LABEL_MAX, false);
+}
+
+static int read_accounts(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct tenant_reading *tr = out;
+
+    return config_read_list(at,
+                            &(struct text_list){.first = tr->t.accounts[0],
+                                                .size = sizeof(tr->t.accounts[0]),
+                                                .max = ARRAY_LEN(tr->t.accounts),
+                                                .n = &tr->t.n_accounts,
+                                                .is_good = is_account,
+                                                .form = "the name of a service account"},
+                            err);
+}
+
 static int read_pending(const struct yaml_at *at, void *out, struct err *err)
 {
     struct tenant_reading *tr = out;
@@ -196,7 +215,7 @@ static const struct yaml_field tenant_fields[] = {
      .offset = offsetof(struct tenant_reading, t.max_runtime_us)},
     {.key = "userLimits", .read = read_user_limits},
     {.key = "children", .read = keep_children},
-    {.key = "serviceAccounts", .refusal = NOT_YET},
+    {.key = "serviceAccounts", .read = read_accounts},
     {.key = "lendable", .read = read_lendable},
 };
 

@@ -110,6 +110,8 @@ static struct document *volume(struct arena *a, const Queued__V1__Volume *v)
         document_put_text(a, d, "secret", v->source);
     if (v->kind == QUEUED__V1__VOLUME_KIND__VOLUME_EMPTY_DIR) {
         source = document_put_map(a, d, "emptyDir");
+        if (v->in_memory)
+            document_put_text(a, source, "medium", "Memory");
         put_bytes(a, source, "sizeLimit", v->has_size_bytes && v->size_bytes > 0, v->size_bytes);
     }
     if (v->kind == QUEUED__V1__VOLUME_KIND__VOLUME_NFS) {
@@ -118,6 +120,7 @@ static struct document *volume(struct arena *a, const Queued__V1__Volume *v)
         document_put_text(a, source, "path", v->path);
     }
     document_put_text(a, d, "mountPath", v->mount_path);
+    document_put_text(a, d, "subPath", v->sub_path);
     if (v->has_read_only && v->read_only)
         document_put_bool(a, d, "readOnly", true);
     return d;
@@ -202,9 +205,36 @@ static struct document *placement(struct arena *a, const Queued__V1__Role *r)
     return d;
 }
 
+/* One variable from elsewhere, or all of a source. */
+static struct document *env_ref(struct arena *a, const Queued__V1__EnvRef *ref)
+{
+    bool is_secret = ref->kind == QUEUED__V1__REF_KIND__REF_SECRET;
+    struct document *d = document_map(a), *of;
+
+    if (!ref->env) {
+        document_put_text(a, d, "prefix", ref->prefix);
+        of = document_put_map(a, d, is_secret ? "secretRef" : "configMapRef");
+        document_put_text(a, of, "name", ref->source);
+    } else {
+        document_put_text(a, d, "name", ref->env);
+        of = document_put_map(a, d, "valueFrom");
+        if (ref->kind == QUEUED__V1__REF_KIND__REF_FIELD) {
+            document_put_text(a, document_put_map(a, of, "fieldRef"), "fieldPath", ref->key);
+            return d;
+        }
+        of = document_put_map(a, of, is_secret ? "secretKeyRef" : "configMapKeyRef");
+        document_put_text(a, of, "name", ref->source);
+        document_put_text(a, of, "key", ref->key);
+    }
+    if (ref->may_lack)
+        document_put_bool(a, of, "optional", true);
+    return d;
+}
+
 static struct document *role(struct arena *a, const Queued__V1__Role *r)
 {
     struct document *d = document_map(a), *env = document_list(a), *volumes = document_list(a);
+    struct document *from = document_list(a);
 
     document_put_text(a, d, "name", r->name);
     if (r->has_replicas)
@@ -222,7 +252,13 @@ static struct document *role(struct arena *a, const Queued__V1__Role *r)
         document_put(a, e, "value", document_text(a, r->env[i]->value ? r->env[i]->value : ""));
         document_add(a, env, e);
     }
+    for (size_t i = 0; i < r->n_env_refs; i++)
+        document_add(a, r->env_refs[i]->env ? env : from, env_ref(a, r->env_refs[i]));
     put_nonempty(a, d, "env", env);
+    put_nonempty(a, d, "envFrom", from);
+    document_put_text(a, d, "imagePullPolicy", r->pull_policy);
+    put_texts(a, d, "imagePullSecrets", r->pull_secrets, r->n_pull_secrets);
+    document_put_text(a, d, "serviceAccountName", r->service_account);
     put_nonempty(a, d, "resources", resources(a, r));
     for (size_t i = 0; i < r->n_volumes; i++)
         document_add(a, volumes, volume(a, r->volumes[i]));

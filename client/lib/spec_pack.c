@@ -61,8 +61,34 @@ static void pack_volumes(Queued__V1__Role *m, const struct queued_role *r, struc
         o->size_bytes = v->size_bytes;
         o->has_read_only = v->is_read_only;
         o->read_only = v->is_read_only;
+        o->sub_path = text(v->sub_path);
+        o->has_in_memory = o->in_memory = v->is_in_memory;
         m->volumes[i] = o;
     }
+}
+
+static void pack_env_refs(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
+{
+    m->n_env_refs = r->n_env_refs;
+    m->env_refs = arena_alloc(arena, (r->n_env_refs + 1) * sizeof(*m->env_refs));
+    for (size_t i = 0; i < r->n_env_refs; i++) {
+        const struct queued_env_ref *from = &r->env_refs[i];
+        Queued__V1__EnvRef *o = arena_alloc(arena, sizeof(*o));
+
+        queued__v1__env_ref__init(o);
+        o->env = text(from->env);
+        o->prefix = text(from->prefix);
+        o->has_kind = true;
+        o->kind = (Queued__V1__RefKind)from->kind;
+        o->source = text(from->source);
+        o->key = text(from->key);
+        o->has_may_lack = o->may_lack = from->is_optional;
+        m->env_refs[i] = o;
+    }
+    m->pull_policy = text(r->pull_policy);
+    m->n_pull_secrets = r->n_pull_secrets;
+    m->pull_secrets = texts(r->pull_secrets, r->n_pull_secrets, arena);
+    m->service_account = text(r->service_account);
 }
 
 static void pack_tolerations(Queued__V1__Role *m, const struct queued_role *r, struct arena *arena)
@@ -177,6 +203,7 @@ static Queued__V1__Role *pack_role(const struct queued_role *r, struct arena *ar
     m->working_dir = text(r->working_dir);
     m->n_env = r->n_env;
     m->env = pairs(r->env, r->n_env, arena);
+    pack_env_refs(m, r, arena);
     pack_volumes(m, r, arena);
     m->n_node_selector = r->n_node_selector;
     m->node_selector = pairs(r->node_selector, r->n_node_selector, arena);

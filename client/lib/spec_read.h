@@ -38,6 +38,9 @@ int read_word(const struct yaml_at *at, const char *one, const char *two, const 
               struct err *err);
 int read_level(const struct yaml_at *at, void *out, struct err *err); /* const char * */
 
+/* Of an object in Kubernetes; const char * */
+int read_object_name(const struct yaml_at *at, void *out, struct err *err);
+
 /* Of a spec_draft. */
 int read_job_name(const struct yaml_at *at, void *draft, struct err *err);
 int read_tenant(const struct yaml_at *at, void *draft, struct err *err);
@@ -54,6 +57,7 @@ int read_replicas(const struct yaml_at *at, void *draft, struct err *err);
 int read_gpus(const struct yaml_at *at, void *draft, struct err *err);
 int read_gpu_models(const struct yaml_at *at, void *draft, struct err *err);
 int read_env_map(const struct yaml_at *at, void *draft, struct err *err);
+int read_env_from(const struct yaml_at *at, void *draft, struct err *err);
 int read_env_list(const struct yaml_at *at, void *draft, struct err *err);
 int read_placement(const struct yaml_at *at, void *draft, struct err *err);
 int read_volumes(const struct yaml_at *at, void *draft, struct err *err);

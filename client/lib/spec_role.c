@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec_role.c - one role of a job file: container, resources, placement.
- *
- * The variables by which the pods of a gang find each other are the daemon's: a job that sets one
- * of them is refused.
- */
+/* spec_role.c - one role of a job file: container, resources, placement. */
 #include <string.h>
 
 #include "spec/limits.h"
@@ -91,97 +87,9 @@ static int read_args(const struct yaml_at *at, void *draft, struct err *err)
     return read_texts(at, d->arena, &d->role.args, &d->role.n_args, err);
 }
 
-/* ---- environment */
-
-static const char *const reserved[] = {
-    "MASTER_ADDR",    "MASTER_PORT", "NNODES",     "NODE_RANK",
-    "WORLD_SIZE",     "RANK",        "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-    "RAY_ADDRESS",    "PET_*",       "QUEUED_*",   "OMPI_MCA_orte_default_hostfile",
-    "NPROC_PER_NODE",
-};
-
-static bool is_reserved(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
-        size_t len = strlen(reserved[i]);
-        bool is_prefix = reserved[i][len - 1] == '*';
-
-        if (is_prefix ? strncmp(name, reserved[i], len - 1) == 0 : strcmp(name, reserved[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int check_env(const struct yaml_at *at, const char *key, const char *value, struct err *err)
-{
-    static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-
-    (void)value;
-    if (*key == '\0' || key[strspn(key, chars)] != '\0' || (*key >= '0' && *key <= '9'))
-        return yaml_fail(at, err, "\"%.60s\" is no variable name; use letters, digits, _, . and -",
-                         key);
-    if (is_reserved(key))
-        return yaml_fail(
-            at, err, "%.60s is set by the daemon for the pods to find each other; remove it", key);
-    return 0;
-}
-
-int read_env_map(const struct yaml_at *at, void *draft, struct err *err)
-{
-    struct role_draft *d = draft;
-    struct pairs_wish wish = {d->arena, ROLE_ENV_MAX, check_env};
-
-    return read_pairs(at, &wish, &d->role.env, &d->role.n_env, err);
-}
-
 int read_value(const struct yaml_at *at, void *out, struct err *err)
 {
     return yaml_string(at, out, err); /* may be empty */
-}
-
-static const struct yaml_field env_fields[] = {
-    {"name", read_text, offsetof(struct queued_pair, key), true, NULL},
-    {"value", read_value, offsetof(struct queued_pair, value), false, NULL},
-    {"valueFrom", NULL, 0, false, SPEC_LATER},
-};
-
-struct env_list {
-    struct queued_pair *v;
-    size_t n;
-};
-
-static int add_env(const struct yaml_at *at, const char *key, void *out, struct err *err)
-{
-    struct env_list *l = out;
-    struct queued_pair *p = &l->v[l->n];
-
-    (void)key;
-    if (yaml_walk(at, env_fields, ARRAY_LEN(env_fields), p, err))
-        return -1;
-    if (!p->value)
-        p->value = "";
-    for (size_t i = 0; i < l->n; i++)
-        if (strcmp(l->v[i].key, p->key) == 0)
-            return yaml_fail(at, err, "%.60s is set twice; keep one of them", p->key);
-    l->n++;
-    return check_env(at, p->key, p->value, err);
-}
-
-int read_env_list(const struct yaml_at *at, void *draft, struct err *err)
-{
-    struct role_draft *d = draft;
-    struct env_list l = {0};
-
-    if (at->node->kind != YAML_LIST)
-        return yaml_fail(at, err, "must be a list, like [{name: A, value: b}]");
-    if (at->node->n > ROLE_ENV_MAX)
-        return yaml_fail(at, err, "has more than %d entries", ROLE_ENV_MAX);
-    l.v = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*l.v));
-    if (yaml_each(at, add_env, &l, err))
-        return -1;
-    d->role.env = l.v;
-    d->role.n_env = l.n;
-    return 0;
 }
 
 /* ---- resources */
@@ -261,6 +169,53 @@ static int read_resources(const struct yaml_at *at, void *draft, struct err *err
     return yaml_walk(at, resource_fields, ARRAY_LEN(resource_fields), draft, err);
 }
 
+static int read_pull_policy(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "Always") != 0 && strcmp(s, "IfNotPresent") != 0 && strcmp(s, "Never") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is none of Always, IfNotPresent and Never", s);
+    *(const char **)out = s;
+    return 0;
+}
+
+struct name_list {
+    const char **v;
+    size_t *n;
+};
+
+static const struct yaml_field name_fields[] = {
+    {"name", read_object_name, 0, true, NULL},
+};
+
+static int add_pull_secret(const struct yaml_at *at, const char *key, void *out, struct err *err)
+{
+    struct name_list *l = out;
+    const char **name = &l->v[(*l->n)++];
+
+    (void)key;
+    if (at->node->kind == YAML_SCALAR)
+        return read_object_name(at, name, err);
+    return yaml_walk(at, name_fields, ARRAY_LEN(name_fields), name, err);
+}
+
+/* Names, or {name: NAME} as in Kubernetes. */
+static int read_pull_secrets(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    const char **names;
+
+    if (at->node->kind != YAML_LIST || at->node->n > ROLE_PULL_SECRETS_MAX)
+        return yaml_fail(at, err, "must be a list of at most %d names of secrets",
+                         ROLE_PULL_SECRETS_MAX);
+    names = arena_alloc(d->arena, (at->node->n + 1) * sizeof(*names));
+    d->role.pull_secrets = names;
+    d->role.n_pull_secrets = 0;
+    return yaml_each(at, add_pull_secret, &(struct name_list){names, &d->role.n_pull_secrets}, err);
+}
+
 static const struct yaml_field role_fields[] = {
     {"name", read_role_name, 0, false, NULL},
     {"replicas", read_replicas, 0, false, NULL},
@@ -277,11 +232,14 @@ static const struct yaml_field role_fields[] = {
     {"leader", NULL, 0, false, SPEC_LATER},
     {"startAfter", NULL, 0, false, SPEC_LATER},
     {"template", NULL, 0, false, SPEC_LATER},
-    {"envFrom", NULL, 0, false, SPEC_LATER},
-    {"secrets", NULL, 0, false, SPEC_LATER},
+    {"envFrom", read_env_from, 0, false, NULL},
+    {"secrets", NULL, 0, false, "is not acted on by this version; use envFrom or valueFrom of env"},
     {"ports", NULL, 0, false, SPEC_LATER},
-    {"imagePullPolicy", NULL, 0, false, SPEC_LATER},
-    {"imagePullSecrets", NULL, 0, false, SPEC_LATER},
+    {"imagePullPolicy", read_pull_policy, offsetof(struct role_draft, role.pull_policy), false,
+     NULL},
+    {"imagePullSecrets", read_pull_secrets, 0, false, NULL},
+    {"serviceAccountName", read_object_name, offsetof(struct role_draft, role.service_account),
+     false, NULL},
 };
 
 int role_read(const struct yaml_at *at, struct arena *arena, struct queued_role *ret,

@@ -20,14 +20,22 @@ static int set_source(const struct yaml_at *at, struct queued_volume *v,
     return 0;
 }
 
+int read_object_name(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (!str_is_dns_subdomain(s))
+        return yaml_fail(at, err, "\"%.60s\" is no name of an object in Kubernetes", s);
+    *(const char **)out = s;
+    return 0;
+}
+
 static int read_named(const struct yaml_at *at, struct queued_volume *v,
                       enum queued_volume_kind kind, struct err *err)
 {
-    if (set_source(at, v, kind, err) || yaml_string(at, &v->source, err))
-        return -1;
-    if (!str_is_dns_subdomain(v->source))
-        return yaml_fail(at, err, "\"%.60s\" is no name of an object in Kubernetes", v->source);
-    return 0;
+    return set_source(at, v, kind, err) || read_object_name(at, &v->source, err) ? -1 : 0;
 }
 
 static int read_pvc(const struct yaml_at *at, void *out, struct err *err)
@@ -45,9 +53,21 @@ static int read_secret(const struct yaml_at *at, void *out, struct err *err)
     return read_named(at, out, QUEUED_VOLUME_SECRET, err);
 }
 
+static int read_medium(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (*s && strcmp(s, "Memory") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is no medium; use Memory or remove it", s);
+    *(bool *)out = *s != '\0';
+    return 0;
+}
+
 static const struct yaml_field empty_dir_fields[] = {
     {"sizeLimit", read_bytes, offsetof(struct queued_volume, size_bytes), false, NULL},
-    {"medium", NULL, 0, false, SPEC_LATER ", and use resources.shm for memory"},
+    {"medium", read_medium, offsetof(struct queued_volume, is_in_memory), false, NULL},
 };
 
 static int read_empty_dir(const struct yaml_at *at, void *out, struct err *err)
@@ -70,6 +90,18 @@ static int read_nfs(const struct yaml_at *at, void *out, struct err *err)
     return yaml_walk(at, nfs_fields, ARRAY_LEN(nfs_fields), out, err);
 }
 
+static int read_sub_path(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (read_text(at, &s, err))
+        return -1;
+    if (*s == '/' || strstr(s, ".."))
+        return yaml_fail(at, err, "must be relative and without \"..\"");
+    *(const char **)out = s;
+    return 0;
+}
+
 static const struct yaml_field volume_fields[] = {
     {"name", read_level, offsetof(struct queued_volume, name), true, NULL},
     {"mountPath", read_path, offsetof(struct queued_volume, mount_path), true, NULL},
@@ -80,7 +112,7 @@ static const struct yaml_field volume_fields[] = {
     {"emptyDir", read_empty_dir, 0, false, NULL},
     {"nfs", read_nfs, 0, false, NULL},
     {"hostPath", NULL, 0, false, SPEC_LATER},
-    {"subPath", NULL, 0, false, SPEC_LATER},
+    {"subPath", read_sub_path, offsetof(struct queued_volume, sub_path), false, NULL},
 };
 
 struct volumes {

@@ -214,16 +214,64 @@ static void add_ours(struct env_list *l, const struct kube_env *e, const struct 
     }
 }
 
+/* "key":"value", of an object */
+static void add_member(struct str *out, const char *comma, const char *key, const char *value)
+{
+    str_addf(out, "%s\"%s\":", comma, key);
+    str_add_json(out, value);
+}
+
+/* A variable from elsewhere; it never comes first. */
+static void add_ref(struct str *out, const struct spec_env_ref *ref)
+{
+    static const char *const words[SPEC_REFS] = {[SPEC_REF_CONFIG_MAP] = "configMapKeyRef",
+                                                 [SPEC_REF_SECRET] = "secretKeyRef",
+                                                 [SPEC_REF_FIELD] = "fieldRef"};
+
+    add_member(out, ",{", "name", ref->env);
+    str_addf(out, ",\"valueFrom\":{\"%s\":{", words[ref->kind]);
+    if (ref->source)
+        add_member(out, "", "name", ref->source);
+    add_member(out, ref->source ? "," : "", ref->source ? "key" : "fieldPath", ref->key);
+    str_add(out, ref->may_lack ? ",\"optional\":true}}}" : "}}}");
+}
+
+static void add_env_from(struct str *out, const struct spec_role *role)
+{
+    const char *comma = ",\"envFrom\":[";
+
+    for (uint32_t i = 0; i < role->n_env_refs; i++) {
+        const struct spec_env_ref *ref = &role->env_refs[i];
+
+        if (ref->env)
+            continue;
+        str_addf(out, "%s{\"%s\":{", comma,
+                 ref->kind == SPEC_REF_SECRET ? "secretRef" : "configMapRef");
+        add_member(out, "", "name", ref->source);
+        str_add(out, ref->may_lack ? ",\"optional\":true}" : "}");
+        if (ref->prefix)
+            add_member(out, ",", "prefix", ref->prefix);
+        str_add(out, "}");
+        comma = ",";
+    }
+    str_add(out, *comma == ',' && comma[1] == '\0' ? "]" : "");
+}
+
 void kube_env_json(struct str *out, const struct kube_env *e, const struct gang_pod *p)
 {
-    const struct spec_pairs *user = &e->gang->spec->roles[p->role].env;
+    const struct spec_role *role = &e->gang->spec->roles[p->role];
+    const struct spec_pairs *user = &role->env;
     struct env_list l = {.out = out, .user = user, .is_first = true};
 
     str_add(out, ",\"env\":[");
     if ((e->nodes > 1 || e->most > e->least) && gpus_of(e->gang, p))
         add_torch(&l, e, p);
     add_ours(&l, e, p);
+    for (uint32_t i = 0; i < role->n_env_refs; i++) /* first, for $(NAME) of those that follow */
+        if (role->env_refs[i].env)
+            add_ref(out, &role->env_refs[i]);
     for (uint32_t i = 0; i < user->n; i++)
         add_json_pair(&l, user->v[i].key, user->v[i].value);
     str_add(out, "]");
+    add_env_from(out, role);
 }

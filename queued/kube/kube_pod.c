@@ -151,6 +151,8 @@ static void add_mounts(struct str *out, const struct spec_role *r, int64_t shm)
         str_addf(out, "%s{\"name\":", comma);
         str_add_json(out, r->volumes[i].name);
         add_pair(out, "mountPath", r->volumes[i].mount_path);
+        if (r->volumes[i].sub_path)
+            add_pair(out, "subPath", r->volumes[i].sub_path);
         str_addf(out, "%s}", r->volumes[i].read_only ? ",\"readOnly\":true" : "");
         comma = ",";
     }
@@ -180,8 +182,10 @@ static void add_source(struct str *out, const struct spec_volume *v)
         break;
     case SPEC_VOLUME_EMPTY_DIR:
         str_add(out, "\"emptyDir\":{");
+        str_add(out, v->in_memory ? "\"medium\":\"Memory\"" : "");
         if (v->size_bytes >= 0)
-            str_addf(out, "\"sizeLimit\":\"%s\"", format_bytes(text, v->size_bytes));
+            str_addf(out, "%s\"sizeLimit\":\"%s\"", v->in_memory ? "," : "",
+                     format_bytes(text, v->size_bytes));
         str_add(out, "}");
         break;
     case SPEC_VOLUME_NFS:
@@ -219,6 +223,19 @@ static void add_volumes(struct str *out, const struct spec_role *r, int64_t shm)
     str_add(out, "]");
 }
 
+static void add_pull_secrets(struct str *out, const struct spec_role *r)
+{
+    if (!r->pull_secrets.n)
+        return;
+    str_add(out, ",\"imagePullSecrets\":[");
+    for (uint32_t i = 0; i < r->pull_secrets.n; i++) {
+        str_add(out, i ? ",{\"name\":" : "{\"name\":");
+        str_add_json(out, r->pull_secrets.v[i]);
+        str_add(out, "}");
+    }
+    str_add(out, "]");
+}
+
 static void add_tolerations(struct str *out, const struct spec_role *r)
 {
     if (!r->n_tolerations)
@@ -249,6 +266,8 @@ static void add_container(struct str *out, const struct kube_env *env, const str
 
     str_add(out, ",\"containers\":[{\"name\":\"main\"");
     add_pair(out, "image", r->image);
+    if (r->pull_policy)
+        add_pair(out, "imagePullPolicy", r->pull_policy);
     add_strings(out, "command", &r->command);
     add_strings(out, "args", &r->args);
     if (r->working_dir)
@@ -280,6 +299,9 @@ void kube_pod_write(struct str *out, const struct kube_env *env, const struct ga
              (long long)((g->grace_us + USEC_PER_SEC - 1) / USEC_PER_SEC));
     if (g->kubernetes_class && g->kubernetes_class[0])
         add_pair(out, "priorityClassName", g->kubernetes_class);
+    if (r->service_account)
+        add_pair(out, "serviceAccountName", r->service_account);
+    add_pull_secrets(out, r);
     add_tolerations(out, r);
     add_container(out, env, p, shm);
     add_volumes(out, r, shm);

@@ -46,7 +46,17 @@ static const struct rpc_rule volume_rules[] = {
     {"name", RULE_LABEL, 1, LABEL_MAX, 1},         {"kind", RULE_ENUM, 1, 0, 1},
     {"source", RULE_LINE, 0, NODE_NAME_MAX, 1},    {"path", RULE_LINE, 0, RPC_PATH_MAX, 1},
     {"mount_path", RULE_LINE, 1, RPC_PATH_MAX, 1}, {"size_bytes", RULE_NUMBER, 0, AMOUNT_MAX, 1},
-    {"read_only", RULE_NUMBER, 0, 1, 1},
+    {"read_only", RULE_NUMBER, 0, 1, 1},           {"sub_path", RULE_LINE, 0, RPC_PATH_MAX, 1},
+    {"in_memory", RULE_NUMBER, 0, 1, 1},
+};
+
+static const struct rpc_rule env_ref_rules[] = {
+    {"env", RULE_LINE, 0, LABEL_KEY_MAX, 1},
+    {"prefix", RULE_LINE, 0, NODE_NAME_MAX, 1},
+    {"kind", RULE_ENUM, 1, 0, 1},
+    {"source", RULE_LINE, 0, NODE_NAME_MAX, 1},
+    {"key", RULE_LINE, 0, LABEL_KEY_MAX + 24, 1},
+    {"may_lack", RULE_NUMBER, 0, 1, 1},
 };
 
 static const struct rpc_rule extended_rules[] = {
@@ -86,6 +96,10 @@ static const struct rpc_rule role_rules[] = {
     {"mixed_drivers", RULE_NUMBER, 0, 1, 1},
     {"spread", RULE_MESSAGE, 0, 512, 1},
     {"min_replicas", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"pull_policy", RULE_LINE, 0, 16, 1},
+    {"pull_secrets", RULE_LINE, 1, NODE_NAME_MAX, ROLE_PULL_SECRETS_MAX},
+    {"service_account", RULE_LINE, 0, NODE_NAME_MAX, 1},
+    {"env_refs", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_REFS_MAX},
 };
 
 static const struct rpc_rule failure_rules[] = {
@@ -237,6 +251,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__node_match__descriptor, match_rules},
     {&queued__v1__volume__descriptor, volume_rules},
     {&queued__v1__extended__descriptor, extended_rules},
+    {&queued__v1__env_ref__descriptor, env_ref_rules},
     {&queued__v1__spread__descriptor, spread_rules},
     {&queued__v1__role__descriptor, role_rules},
     {&queued__v1__failure_rule__descriptor, failure_rules},

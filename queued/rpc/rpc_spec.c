@@ -97,7 +97,28 @@ static void volumes_from(struct arena *a, const Queued__V1__Role *m, struct spec
         to->mount_path = text_from(a, v->mount_path);
         to->size_bytes = v->has_size_bytes ? v->size_bytes : -1;
         to->read_only = v->read_only;
+        to->sub_path = name_from(a, v->sub_path);
+        to->in_memory = v->in_memory;
     }
+}
+
+static void env_refs_from(struct arena *a, const Queued__V1__Role *m, struct spec_role *r)
+{
+    r->n_env_refs = (uint32_t)m->n_env_refs;
+    r->env_refs = arena_alloc(a, m->n_env_refs * sizeof(*r->env_refs));
+    for (size_t i = 0; i < m->n_env_refs; i++) {
+        const Queued__V1__EnvRef *from = m->env_refs[i];
+
+        r->env_refs[i] = (struct spec_env_ref){.env = name_from(a, from->env),
+                                               .prefix = name_from(a, from->prefix),
+                                               .kind = (enum spec_ref_kind)from->kind,
+                                               .source = name_from(a, from->source),
+                                               .key = name_from(a, from->key),
+                                               .may_lack = from->may_lack};
+    }
+    r->pull_policy = name_from(a, m->pull_policy);
+    r->pull_secrets = strings_from(a, m->pull_secrets, m->n_pull_secrets);
+    r->service_account = name_from(a, m->service_account);
 }
 
 static struct spec_extended *amounts_from(struct arena *a, Queued__V1__Extended *const *v, size_t n)
@@ -126,6 +147,7 @@ static void role_from(struct arena *a, const Queued__V1__Role *m, struct spec_ro
     r->args = strings_from(a, m->args, m->n_args);
     r->working_dir = name_from(a, m->working_dir);
     r->env = rpc_pairs_from(a, m->env, m->n_env);
+    env_refs_from(a, m, r);
     volumes_from(a, m, r);
     r->node_selector = rpc_pairs_from(a, m->node_selector, m->n_node_selector);
     tolerations_from(a, m, r);
@@ -316,8 +338,34 @@ static void volumes_to(struct arena *a, const struct spec_role *r, Queued__V1__R
         v->size_bytes = from->size_bytes;
         v->has_read_only = true;
         v->read_only = from->read_only;
+        v->sub_path = rpc_text(from->sub_path);
+        v->has_in_memory = v->in_memory = from->in_memory;
         m->volumes[i] = v;
     }
+}
+
+static void env_refs_to(struct arena *a, const struct spec_role *r, Queued__V1__Role *m)
+{
+    m->n_env_refs = r->n_env_refs;
+    m->env_refs = arena_alloc(a, r->n_env_refs * sizeof(*m->env_refs));
+    for (uint32_t i = 0; i < r->n_env_refs; i++) {
+        const struct spec_env_ref *from = &r->env_refs[i];
+        Queued__V1__EnvRef *to = arena_alloc(a, sizeof(*to));
+
+        queued__v1__env_ref__init(to);
+        to->env = rpc_text(from->env);
+        to->prefix = rpc_text(from->prefix);
+        to->has_kind = true;
+        to->kind = (Queued__V1__RefKind)from->kind;
+        to->source = rpc_text(from->source);
+        to->key = rpc_text(from->key);
+        to->has_may_lack = to->may_lack = from->may_lack;
+        m->env_refs[i] = to;
+    }
+    m->pull_policy = rpc_text(r->pull_policy);
+    m->n_pull_secrets = r->pull_secrets.n;
+    m->pull_secrets = strings_to(a, &r->pull_secrets);
+    m->service_account = rpc_text(r->service_account);
 }
 
 static Queued__V1__Extended **amounts_to(struct arena *a, const struct spec_extended *v, uint32_t n)
@@ -364,6 +412,7 @@ static Queued__V1__Role *role_to(struct arena *a, const struct spec_role *r)
     m->working_dir = rpc_text(r->working_dir);
     m->n_env = r->env.n;
     m->env = rpc_pairs_to(a, &r->env);
+    env_refs_to(a, r, m);
     volumes_to(a, r, m);
     m->n_node_selector = r->node_selector.n;
     m->node_selector = rpc_pairs_to(a, &r->node_selector);

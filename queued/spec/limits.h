@@ -31,6 +31,9 @@ enum {
     ROLE_ENV_MAX = 256,
     ROLE_ARGS_MAX = 256,
     ROLE_VOLUMES_MAX = 32,
+    ROLE_REFS_MAX = 64, /* variables from config maps, secrets and fields of the pod */
+    ROLE_PULL_SECRETS_MAX = 8,
+    TENANT_ACCOUNTS_MAX = 8,
     ROLE_SELECTOR_MAX = 32,
     ROLE_TOLERATIONS_MAX = 16,
     ROLE_EXTENDED_MAX = 8,

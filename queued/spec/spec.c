@@ -155,7 +155,19 @@ static void copy_role(struct arena *a, struct spec_role *to, const struct spec_r
         to->volumes[i].source = copy_text(a, from->volumes[i].source);
         to->volumes[i].path = copy_text(a, from->volumes[i].path);
         to->volumes[i].mount_path = copy_text(a, from->volumes[i].mount_path);
+        to->volumes[i].sub_path = copy_text(a, from->volumes[i].sub_path);
     }
+    to->env_refs = arena_alloc(a, from->n_env_refs * sizeof(*to->env_refs));
+    for (uint32_t i = 0; i < from->n_env_refs; i++) {
+        to->env_refs[i] = from->env_refs[i];
+        to->env_refs[i].env = copy_text(a, from->env_refs[i].env);
+        to->env_refs[i].prefix = copy_text(a, from->env_refs[i].prefix);
+        to->env_refs[i].source = copy_text(a, from->env_refs[i].source);
+        to->env_refs[i].key = copy_text(a, from->env_refs[i].key);
+    }
+    to->pull_policy = copy_text(a, from->pull_policy);
+    to->pull_secrets = copy_strings(a, &from->pull_secrets);
+    to->service_account = copy_text(a, from->service_account);
     to->spread.key = copy_text(a, from->spread.key);
     spec_copy_placement(a, to, from);
 }
@@ -356,6 +368,36 @@ static void feed_role_more(const struct feed *f, const struct spec_role *r)
     }
 }
 
+/* The same, of what only the pod knows. */
+static void feed_pod_more(const struct feed *f, const struct spec_role *r)
+{
+    for (uint32_t i = 0; i < r->n_env_refs; i++) {
+        const struct spec_env_ref *ref = &r->env_refs[i];
+
+        feed_text(f, "envRef");
+        feed_text(f, ref->env);
+        feed_text(f, ref->prefix);
+        feed_number(f, ref->kind);
+        feed_text(f, ref->source);
+        feed_text(f, ref->key);
+        feed_number(f, ref->may_lack);
+    }
+    if (r->pull_policy || r->pull_secrets.n || r->service_account) {
+        feed_text(f, "pod");
+        feed_text(f, r->pull_policy);
+        feed_strings(f, &r->pull_secrets);
+        feed_text(f, r->service_account);
+    }
+    for (uint32_t i = 0; i < r->n_volumes; i++) {
+        if (!r->volumes[i].sub_path && !r->volumes[i].in_memory)
+            continue;
+        feed_text(f, "volume");
+        feed_number(f, i);
+        feed_text(f, r->volumes[i].sub_path);
+        feed_number(f, r->volumes[i].in_memory);
+    }
+}
+
 /* What was given of it, so that a spec without it keeps its digest. */
 static void feed_elastic(const struct feed *f, const struct spec *s)
 {
@@ -390,6 +432,7 @@ static void feed_role(const struct feed *f, const struct spec_role *r)
     feed_pairs(f, &r->node_selector);
     feed_role_lists(f, r);
     feed_role_more(f, r);
+    feed_pod_more(f, r);
 }
 
 static void feed_array(const struct feed *f, const struct spec *s)

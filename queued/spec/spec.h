@@ -58,6 +58,20 @@ struct spec_volume {
     const char *mount_path;
     int64_t size_bytes; /* emptyDir limit; -1 none */
     bool read_only;
+    const char *sub_path; /* NULL: all of it */
+    bool in_memory;       /* of emptyDir */
+};
+
+enum spec_ref_kind { SPEC_REF_CONFIG_MAP = 1, SPEC_REF_SECRET, SPEC_REF_FIELD, SPEC_REFS };
+
+/* A variable from elsewhere, or all keys of a config map or secret. */
+struct spec_env_ref {
+    const char *env;    /* NULL: all keys */
+    const char *prefix; /* of all keys; NULL: none */
+    enum spec_ref_kind kind;
+    const char *source; /* config map or secret; NULL of a field */
+    const char *key;    /* in it, or the path of the field; NULL of all keys */
+    bool may_lack;
 };
 
 #define EPHEMERAL_STORAGE "ephemeral-storage"
@@ -104,6 +118,11 @@ struct spec_role {
     struct spec_strings args;
     const char *working_dir;
     struct spec_pairs env;
+    struct spec_env_ref *env_refs;
+    uint32_t n_env_refs;
+    const char *pull_policy; /* NULL: the API server's default, by the tag */
+    struct spec_strings pull_secrets;
+    const char *service_account; /* NULL: the namespace's default */
     struct spec_volume *volumes;
     uint32_t n_volumes;
     struct spec_pairs node_selector;

@@ -18,7 +18,7 @@ int spec_bad(const struct check *c, const char *path, const char *what)
     return err_set(c->err, ERR_INVALID, "%s%s: %s", c->at, path, what);
 }
 
-static bool is_text(const char *s, size_t max)
+bool spec_is_text(const char *s, size_t max)
 {
     size_t len = s ? strlen(s) : 0;
 
@@ -112,7 +112,7 @@ static int check_metadata(const struct check *c)
     for (uint32_t i = 0; i < s->annotations.n; i++) {
         if (check_key(c, "metadata.annotations", s->annotations.v[i].key, true))
             return -1;
-        if (!is_text(s->annotations.v[i].value, 4096))
+        if (!spec_is_text(s->annotations.v[i].value, 4096))
             return err_set(c->err, ERR_INVALID,
                            "metadata.annotations.%s: the value must be clean UTF-8 of at most "
                            "4096 bytes",
@@ -208,8 +208,8 @@ static int check_times(struct check *c)
         return err_set(c->err, ERR_INVALID,
                        "spec.checkpoint.grace: must be 0s to %llds, the site's cap",
                        (long long)(c->settings->grace_cap_us / USEC_PER_SEC));
-    if (s->submit_key &&
-        (!*s->submit_key || !is_text(s->submit_key, SUBMIT_KEY_MAX) || strchr(s->submit_key, '\n')))
+    if (s->submit_key && (!*s->submit_key || !spec_is_text(s->submit_key, SUBMIT_KEY_MAX) ||
+                          strchr(s->submit_key, '\n')))
         return spec_bad(c, "spec.submitKey",
                         "must be 1 to 128 bytes of clean UTF-8 without line feeds");
     return 0;
@@ -467,91 +467,6 @@ static int check_resources(struct check *c, const struct spec_role *r)
 }
 
 /* Is this variable the daemon's? Users of other launchers are told at submission, not by a hang. */
-static bool is_reserved_env(const char *name)
-{
-    static const char *const names[] = {"MASTER_ADDR",      "MASTER_PORT", "NNODES", "NODE_RANK",
-                                        "NPROC_PER_NODE",   "WORLD_SIZE",  "RANK",   "LOCAL_RANK",
-                                        "LOCAL_WORLD_SIZE", "RAY_ADDRESS"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return strncmp(name, "PET_", 4) == 0 || strncmp(name, "QUEUED_", 7) == 0;
-}
-
-static int check_env(const struct check *c, const struct spec_role *r)
-{
-    if (r->env.n > ROLE_ENV_MAX)
-        return spec_bad(c, ".env", "more than 256");
-    for (uint32_t i = 0; i < r->env.n; i++) {
-        const char *name = r->env.v[i].key;
-        size_t len = name ? strlen(name) : 0;
-
-        if (len == 0 || len > 255 ||
-            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu"
-                         "vwxyz0123456789_-.") != len ||
-            (name[0] >= '0' && name[0] <= '9'))
-            return spec_bad(c, ".env", "names must be letters, digits, '_', '-' or '.'");
-        if (is_reserved_env(name))
-            return err_set(
-                c->err, ERR_INVALID,
-                "%s.env: %s is set by the daemon for the rendezvous; choose another name", c->at,
-                name);
-        if (!is_text(r->env.v[i].value, 16384))
-            return err_set(c->err, ERR_INVALID,
-                           "%s.env.%s: the value must be clean UTF-8 of at most 16384 bytes", c->at,
-                           name);
-        for (uint32_t k = 0; k < i; k++)
-            if (strcmp(name, r->env.v[k].key) == 0)
-                return err_set(c->err, ERR_INVALID, "%s.env: %s is given twice", c->at, name);
-    }
-    return 0;
-}
-
-static int check_volumes(const struct check *c, const struct spec_role *r)
-{
-    if (r->n_volumes > ROLE_VOLUMES_MAX)
-        return spec_bad(c, ".volumes", "more than 32");
-    for (uint32_t i = 0; i < r->n_volumes; i++) {
-        const struct spec_volume *v = &r->volumes[i];
-
-        if (!v->name || !str_is_dns_label(v->name, LABEL_MAX, false) ||
-            strcmp(v->name, "dshm") == 0)
-            return spec_bad(c, ".volumes", "names must be DNS labels other than dshm");
-        if (!v->mount_path || v->mount_path[0] != '/' || !is_text(v->mount_path, 1024) ||
-            strchr(v->mount_path, ':'))
-            return spec_bad(c, ".volumes", "mountPath must be absolute and without ':'");
-        if (v->kind != SPEC_VOLUME_EMPTY_DIR &&
-            (!v->source || !*v->source || !is_text(v->source, 253)))
-            return spec_bad(c, ".volumes", "the source (pvc, configMap, secret, nfs) is missing");
-        if (v->kind == SPEC_VOLUME_NFS &&
-            (!v->path || v->path[0] != '/' || !is_text(v->path, 1024)))
-            return spec_bad(c, ".volumes", "nfs needs an absolute path");
-        for (uint32_t k = 0; k < i; k++)
-            if (strcmp(v->name, r->volumes[k].name) == 0 ||
-                strcmp(v->mount_path, r->volumes[k].mount_path) == 0)
-                return spec_bad(c, ".volumes", "a name or mountPath is given twice");
-    }
-    return 0;
-}
-
-static int check_container(const struct check *c, const struct spec_role *r)
-{
-    if (!r->image || !*r->image || !is_text(r->image, 512) || strpbrk(r->image, " \t\n"))
-        return spec_bad(c, ".image", "is missing or has blanks");
-    if (r->command.n + r->args.n > ROLE_ARGS_MAX)
-        return spec_bad(c, ".command", "more than 256 words with args");
-    for (uint32_t i = 0; i < r->command.n + r->args.n; i++) {
-        const char *word = i < r->command.n ? r->command.v[i] : r->args.v[i - r->command.n];
-
-        if (!is_text(word, 32768))
-            return spec_bad(c, ".command", "words must be clean UTF-8");
-    }
-    if (r->working_dir && (r->working_dir[0] != '/' || !is_text(r->working_dir, 1024)))
-        return spec_bad(c, ".workingDir", "must be absolute");
-    return 0;
-}
-
 static int check_roles(struct check *c)
 {
     struct spec *s = c->spec;
@@ -569,8 +484,7 @@ static int check_roles(struct check *c)
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(s->roles[k].name, r->name) == 0)
                 return spec_bad(c, ".name", "is used by another role");
-        if (check_resources(c, r) || check_container(c, r) || check_env(c, r) ||
-            check_volumes(c, r) || spec_check_placement(c, r))
+        if (check_resources(c, r) || spec_check_pod(c, r) || spec_check_placement(c, r))
             return -1;
         pods += r->replicas;
     }

@@ -18,7 +18,10 @@ int spec_bad(const struct check *c, const char *path, const char *what);
 /* A label or annotation key: [prefix/]name. */
 bool spec_is_qualified(const char *key);
 bool spec_is_label_value(const char *v);
-/* What a role says of its nodes. */
+/* Clean UTF-8 of at most so many bytes, or NULL. */
+bool spec_is_text(const char *s, size_t max);
+/* What a role says of its pods, and of its nodes. */
+int spec_check_pod(const struct check *c, const struct spec_role *r);
 int spec_check_placement(const struct check *c, const struct spec_role *r);
 int spec_check_licences(const struct check *c);
 

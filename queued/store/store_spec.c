@@ -66,8 +66,32 @@ static void make_volumes(role_record *r, const struct spec_role *role, struct ar
         v->mount_path = text(from->mount_path);
         PACK_ALWAYS(v, size_bytes, from->size_bytes);
         PACK(v, read_only, from->read_only);
+        v->sub_path = text(from->sub_path);
+        PACK(v, in_memory, from->in_memory);
         r->volumes[i] = v;
     }
+}
+
+static void make_env_refs(role_record *r, const struct spec_role *role, struct arena *a)
+{
+    r->n_env_refs = role->n_env_refs;
+    r->env_refs = arena_alloc(a, role->n_env_refs * sizeof(*r->env_refs));
+    for (uint32_t i = 0; i < role->n_env_refs; i++) {
+        const struct spec_env_ref *from = &role->env_refs[i];
+        Queued__Record__EnvRefRecord *ref = arena_alloc(a, sizeof(*ref));
+
+        queued__record__env_ref_record__init(ref);
+        ref->env = text(from->env);
+        ref->prefix = text(from->prefix);
+        PACK(ref, kind, (uint32_t)from->kind);
+        ref->source = text(from->source);
+        ref->key = text(from->key);
+        PACK(ref, may_lack, from->may_lack);
+        r->env_refs[i] = ref;
+    }
+    r->pull_policy = text(role->pull_policy);
+    r->pull_secrets = make_strings(&role->pull_secrets, &r->n_pull_secrets, a);
+    r->service_account = text(role->service_account);
 }
 
 static void make_tolerations(role_record *r, const struct spec_role *role, struct arena *a)
@@ -149,6 +173,7 @@ static role_record *make_role(const struct spec_role *role, struct arena *a)
     r->args = make_strings(&role->args, &r->n_args, a);
     r->working_dir = text(role->working_dir);
     r->env = make_pairs(&role->env, &r->n_env, a);
+    make_env_refs(r, role, a);
     make_volumes(r, role, a);
     r->node_selector = make_pairs(&role->node_selector, &r->n_node_selector, a);
     make_tolerations(r, role, a);
@@ -261,8 +286,31 @@ static void take_volumes(struct spec_role *role, const role_record *r, struct ar
             .mount_path = copy(a, v->mount_path),
             .size_bytes = v->has_size_bytes ? v->size_bytes : -1,
             .read_only = v->read_only,
+            .sub_path = copy(a, v->sub_path),
+            .in_memory = v->in_memory,
         };
     }
+}
+
+static void take_env_refs(struct spec_role *role, const role_record *r, struct arena *a)
+{
+    role->n_env_refs = (uint32_t)r->n_env_refs;
+    role->env_refs = arena_alloc(a, r->n_env_refs * sizeof(*role->env_refs));
+    for (size_t i = 0; i < r->n_env_refs; i++) {
+        const Queued__Record__EnvRefRecord *from = r->env_refs[i];
+
+        role->env_refs[i] = (struct spec_env_ref){
+            .env = copy(a, from->env),
+            .prefix = copy(a, from->prefix),
+            .kind = (enum spec_ref_kind)from->kind,
+            .source = copy(a, from->source),
+            .key = copy(a, from->key),
+            .may_lack = from->may_lack,
+        };
+    }
+    role->pull_policy = copy(a, r->pull_policy);
+    take_strings(&role->pull_secrets, r->pull_secrets, r->n_pull_secrets, a);
+    role->service_account = copy(a, r->service_account);
 }
 
 static void take_tolerations(struct spec_role *role, const role_record *r, struct arena *a)
@@ -330,6 +378,7 @@ static void take_role(struct spec_role *role, const role_record *r, struct arena
     take_strings(&role->args, r->args, r->n_args, a);
     role->working_dir = copy(a, r->working_dir);
     take_pairs(&role->env, r->env, r->n_env, a);
+    take_env_refs(role, r, a);
     take_volumes(role, r, a);
     take_pairs(&role->node_selector, r->node_selector, r->n_node_selector, a);
     take_tolerations(role, r, a);
@@ -351,6 +400,10 @@ static int check_role(const role_record *r, struct err *err)
     for (size_t i = 0; i < r->n_volumes; i++)
         if (r->volumes[i]->kind > SPEC_VOLUME_NFS)
             return err_set(err, ERR_INVALID, "no such kind of volume: %u", r->volumes[i]->kind);
+    for (size_t i = 0; i < r->n_env_refs; i++)
+        if (r->env_refs[i]->kind < SPEC_REF_CONFIG_MAP || r->env_refs[i]->kind >= SPEC_REFS)
+            return err_set(err, ERR_INVALID, "no such source of a variable: %u",
+                           r->env_refs[i]->kind);
     for (size_t i = 0; i < r->n_extended; i++)
         if (!r->extended[i]->name || r->extended[i]->amount < 1 ||
             r->extended[i]->amount > RESOURCE_AMOUNT_MAX)

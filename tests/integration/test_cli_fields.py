@@ -40,6 +40,21 @@ class Fields(CliSite):
         self.assertEqual(self.run_cli("wait", third, "--timeout", "30s")[0], 1)
         self.assertIn("DependencyFailed", self.good("describe", third))
 
+    def test_a_pod_has_variables_from_elsewhere_and_an_account_of_the_list(self):
+        job = JOB % {"name": "keys", "pods": 1, "annotations": "gang.queued/run-duration: 1h"}
+        more = (
+            "    imagePullSecrets: [registry]\n    envFrom: [{secretRef: {name: keys}}]\n"
+            "    env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: wandb, key: token}}}]\n"
+        )
+        job = job.replace("    resources:", more + "    resources:")
+        name = self.good("submit", "-f", "-", "-o", "name", stdin=job).strip()[4:]
+        self.assertEqual(self.run_cli("wait", name, "--for", "running", "--timeout", "30s")[0], 0)
+        stored = self.good("describe", name, "--spec")
+        for want in ("secretRef:", "key: token", "registry"):
+            self.assertIn(want, stored)
+        job = job.replace("    resources:", "    serviceAccountName: admin\n    resources:")
+        self.refused(7, "may not use 'admin'", "submit", "-f", "-", stdin=job)
+
     def test_an_estimate_waits_for_what_the_job_depends_on(self):
         held = self.submit("held", 1, "gang.queued/run-duration: 1h", "--hold")
         job = JOB % {"name": "after", "pods": 1, "annotations": ""}

@@ -182,6 +182,14 @@ static struct spec_pairs pair_of(struct spec *s, const char *key, const char *va
 static void fill_worker(struct spec *s, struct spec_role *r)
 {
     static const char *command[] = {"python", "train.py", "--say", "\"hi\"\n"};
+    static const char *pull_secrets[] = {"registry", "mirror"};
+    static const struct spec_env_ref refs[] = {
+        {.kind = SPEC_REF_SECRET, .source = "keys"},
+        {.env = "NODE", .kind = SPEC_REF_FIELD, .key = "spec.nodeName"},
+        {.env = "TOKEN", .kind = SPEC_REF_SECRET, .source = "wandb", .key = "token"},
+        {.env = "M", .kind = SPEC_REF_CONFIG_MAP, .source = "c", .key = "m", .may_lack = true},
+        {.prefix = "C_", .kind = SPEC_REF_CONFIG_MAP, .source = "c", .may_lack = true},
+    };
 
     *r = (struct spec_role){.name = "worker",
                             .replicas = 2,
@@ -203,10 +211,18 @@ static void fill_worker(struct spec *s, struct spec_role *r)
                                          .mount_path = "/data",
                                          .size_bytes = -1,
                                          .read_only = true};
+    r->volumes[0].sub_path = "train";
     r->volumes[1] = (struct spec_volume){.name = "scratch",
                                          .kind = SPEC_VOLUME_EMPTY_DIR,
                                          .mount_path = "/scratch",
+                                         .in_memory = true,
                                          .size_bytes = INT64_C(10) << 30};
+    r->env_refs = arena_alloc(&s->arena, sizeof(refs));
+    memcpy(r->env_refs, refs, sizeof(refs));
+    r->n_env_refs = ARRAY_LEN(refs);
+    r->pull_policy = "Always";
+    r->pull_secrets = (struct spec_strings){pull_secrets, 2};
+    r->service_account = "trainer";
     r->tolerations = arena_alloc(&s->arena, 3 * sizeof(*r->tolerations));
     r->tolerations[0] =
         (struct spec_toleration){.key = "nvidia.com/gpu", .exists = true, .effect = "NoSchedule"};

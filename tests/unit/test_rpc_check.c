@@ -111,6 +111,8 @@ static void check_count(const struct rpc_rules *t, unsigned i)
                 add_filler(&b, tag, (size_t)rule->min);
             else if (strcmp(rule->field, "volumes") == 0)
                 add_bytes(&b, tag, "\x10\x01", 2); /* its kind */
+            else if (strcmp(rule->field, "env_refs") == 0)
+                add_bytes(&b, tag, "\x18\x01", 2);
             else
                 add_bytes(&b, tag, "", 0);
         }

@@ -26,6 +26,8 @@ static int set_up(void **state)
     (void)site_tenant(&settings, "t");
     settings.tenants[0].n_tolerations = 1;
     memcpy(settings.tenants[0].tolerations[0], "sick", 5);
+    settings.tenants[0].n_accounts = 1;
+    memcpy(settings.tenants[0].accounts[0], "trainer", 8);
     return 0;
 }
 
@@ -105,8 +107,154 @@ static void limited_for_nothing(struct spec *s)
     tolerate(s, "NoSchedule", true, 90);
 }
 
+static void refer(struct spec *s, struct spec_env_ref ref)
+{
+    struct spec_role *r = &s->roles[0];
+
+    r->n_env_refs = 1;
+    r->env_refs = arena_alloc(&s->arena, sizeof(ref));
+    r->env_refs[0] = ref;
+}
+
+static void secret_key(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"A", NULL, SPEC_REF_SECRET, "keys", "a", false});
+}
+
+static void config_key(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"A", NULL, SPEC_REF_CONFIG_MAP, "keys", "a", false});
+}
+
+static void optional_key(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"A", NULL, SPEC_REF_SECRET, "keys", "a", true});
+}
+
+static void all_keys(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){NULL, "P_", SPEC_REF_SECRET, "keys", NULL, false});
+}
+
+static void pod_field(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"A", NULL, SPEC_REF_FIELD, NULL, "status.podIP", false});
+}
+
+static void pod_label(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"A", NULL, SPEC_REF_FIELD, NULL, "metadata.labels['a']", false});
+}
+
+static void no_field(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"A", NULL, SPEC_REF_FIELD, NULL, "spec.volumes", false});
+}
+
+static void all_labels(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"A", NULL, SPEC_REF_FIELD, NULL, "metadata.labels", false});
+}
+
+static void key_of_nothing(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"A", NULL, SPEC_REF_SECRET, NULL, "a", false});
+}
+
+static void reserved_prefix(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){NULL, "QUEUED_", SPEC_REF_SECRET, "keys", NULL, false});
+}
+
+static void reserved_ref(struct spec *s)
+{
+    refer(s, (struct spec_env_ref){"RANK", NULL, SPEC_REF_SECRET, "keys", "a", false});
+}
+
+static void set_twice(struct spec *s)
+{
+    static struct spec_pair a = {"A", "1"};
+
+    secret_key(s);
+    s->roles[0].env = (struct spec_pairs){&a, 1};
+}
+
+static void always_pulled(struct spec *s)
+{
+    s->roles[0].pull_policy = "Always";
+}
+
+static void pulled_sometimes(struct spec *s)
+{
+    s->roles[0].pull_policy = "Sometimes";
+}
+
+static void pulled_by(struct spec *s, const char *name)
+{
+    s->roles[0].pull_secrets.v = arena_alloc(&s->arena, sizeof(const char *));
+    s->roles[0].pull_secrets.v[0] = name;
+    s->roles[0].pull_secrets.n = 1;
+}
+
+static void pull_secret(struct spec *s)
+{
+    pulled_by(s, "registry");
+}
+
+static void no_pull_secret(struct spec *s)
+{
+    pulled_by(s, "No Name");
+}
+
+static void account(struct spec *s)
+{
+    s->roles[0].service_account = "trainer";
+}
+
+static void other_account(struct spec *s)
+{
+    s->roles[0].service_account = "admin";
+}
+
+static void mount(struct spec *s, const char *sub_path, bool in_memory)
+{
+    struct spec_role *r = &s->roles[0];
+
+    r->n_volumes = 1;
+    r->volumes = arena_alloc(&s->arena, sizeof(*r->volumes));
+    r->volumes[0] = (struct spec_volume){.name = "data",
+                                         .kind = SPEC_VOLUME_EMPTY_DIR,
+                                         .mount_path = "/data",
+                                         .size_bytes = -1,
+                                         .sub_path = sub_path,
+                                         .in_memory = in_memory};
+}
+
+static void mounted(struct spec *s)
+{
+    mount(s, NULL, false);
+}
+
+static void part_mounted(struct spec *s)
+{
+    mount(s, "a/b", false);
+}
+
+static void in_memory(struct spec *s)
+{
+    mount(s, NULL, true);
+}
+
+static void mounted_outside(struct spec *s)
+{
+    mount(s, "a/../..", false);
+}
+
 static void (*const good[])(struct spec *s) = {
-    preferred, more_preferred, tolerated, tolerated_for_a_time, tolerated_for_no_time,
+    preferred,    more_preferred, tolerated, tolerated_for_a_time, tolerated_for_no_time,
+    secret_key,   config_key,     all_keys,  optional_key,         pod_field,
+    pod_label,    always_pulled,  account,   pull_secret,          mounted,
+    part_mounted, in_memory,
 };
 
 static void each_fault_of_a_role_is_refused_with_its_path(void **state)
@@ -120,6 +268,16 @@ static void each_fault_of_a_role_is_refused_with_its_path(void **state)
         {required_behind_preferred, ERR_INVALID, "spec.roles[0].placement.affinity"},
         {two_weights_in_a_term, ERR_INVALID, "spec.roles[0].placement.affinity"},
         {limited_for_nothing, ERR_INVALID, "spec.roles[0].placement.tolerations"},
+        {no_field, ERR_INVALID, "spec.roles[0].env"},
+        {all_labels, ERR_INVALID, "spec.roles[0].env"},
+        {key_of_nothing, ERR_INVALID, "spec.roles[0].env"},
+        {reserved_prefix, ERR_INVALID, "spec.roles[0].env"},
+        {reserved_ref, ERR_INVALID, "spec.roles[0].env"},
+        {set_twice, ERR_INVALID, "A is given twice"},
+        {pulled_sometimes, ERR_INVALID, "spec.roles[0].imagePullPolicy"},
+        {no_pull_secret, ERR_INVALID, "spec.roles[0].imagePullSecrets"},
+        {other_account, ERR_REFUSED, "spec.roles[0].serviceAccountName"},
+        {mounted_outside, ERR_INVALID, "spec.roles[0].volumes"},
     };
 
     (void)state;

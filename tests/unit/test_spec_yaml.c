@@ -84,6 +84,25 @@ static void check_failure_policy(const struct queued_spec *s)
     assert_string_equal(s->rules[1].reasons[1], "OOMKilled");
 }
 
+static void check_env_refs(const struct queued_role *w)
+{
+    assert_int_equal(w->n_env_refs, 5);
+    assert_string_equal(w->env_refs[0].env, "WANDB_API_KEY");
+    assert_int_equal(w->env_refs[0].kind, QUEUED_REF_SECRET);
+    assert_string_equal(w->env_refs[0].key, "token");
+    assert_true(w->env_refs[1].is_optional && w->env_refs[1].kind == QUEUED_REF_CONFIG_MAP);
+    assert_string_equal(w->env_refs[2].key, "spec.nodeName");
+    assert_null(w->env_refs[3].env);
+    assert_string_equal(w->env_refs[3].source, "keys");
+    assert_string_equal(w->env_refs[4].prefix, "CFG_");
+    assert_string_equal(w->pull_policy, "Always");
+    assert_int_equal(w->n_pull_secrets, 2);
+    assert_string_equal(w->pull_secrets[1], "mirror");
+    assert_string_equal(w->service_account, "trainer");
+    assert_string_equal(w->volumes[0].sub_path, "train/2012");
+    assert_true(!w->volumes[3].is_in_memory && w->volumes[4].is_in_memory);
+}
+
 static void check_placement(const struct queued_role *w)
 {
     assert_int_equal(w->n_affinity, 6); /* what is required first */
@@ -180,6 +199,7 @@ static void the_canonical_form_gives_every_field(void **state)
     assert_string_equal(w->extended[2].name, "ephemeral-storage");
     assert_true(w->extended[2].amount == INT64_C(20) << 30);
     assert_int_equal(w->n_env, 3);
+    check_env_refs(w);
     assert_string_equal(w->env[1].value, "");
     assert_string_equal(w->env[2].value, "1");
     assert_int_equal(w->n_volumes, 8);
@@ -284,8 +304,7 @@ static void what_is_not_acted_on_is_refused_with_its_path(void **state)
         "logs",       "disruption", "notify",     "utilizationPolicy",
     };
     static const char *const in_role[] = {
-        "spares",  "leader",  "startAfter", "template",
-        "envFrom", "secrets", "ports",      "imagePullPolicy",
+        "spares", "leader", "startAfter", "template", "secrets", "ports",
     };
     static const char *const in_resources[] = {"mig"};
     static const char *const in_checkpoint[] = {"signal", "target", "path", "beforeEnd"};
