@@ -157,6 +157,16 @@ static int read_simulation(const struct yaml_at *at, void *out, struct err *err)
     return config_read_bool(at, &r->c->settings.allow_simulation, err);
 }
 
+static int read_gpu_hours(const struct yaml_at *at, void *out, struct err *err)
+{
+    uint64_t hours;
+
+    if (yaml_u64(at, 0, 1000000, &hours, err))
+        return -1;
+    *(uint64_t *)out = hours * GPU_HOUR_US;
+    return 0;
+}
+
 static const struct yaml_field preemption_fields[] = {
     {.key = "graceCap",
      .read = config_read_duration,
@@ -164,6 +174,9 @@ static const struct yaml_field preemption_fields[] = {
     {.key = "minRuntime",
      .read = config_read_duration,
      .offset = offsetof(struct config, settings.min_runtime_us)},
+    {.key = "maxLostGpuHours",
+     .read = read_gpu_hours,
+     .offset = offsetof(struct config, settings.max_lost_gpu_us)},
 };
 
 static int read_preemption(const struct yaml_at *at, void *out, struct err *err)
@@ -171,16 +184,6 @@ static int read_preemption(const struct yaml_at *at, void *out, struct err *err)
     struct config_reading *r = out;
 
     return yaml_walk(at, preemption_fields, ARRAY_LEN(preemption_fields), r->c, err);
-}
-
-static int read_gpu_hours(const struct yaml_at *at, void *out, struct err *err)
-{
-    uint64_t hours;
-
-    if (yaml_u64(at, 0, 1000000, &hours, err))
-        return -1;
-    *(uint64_t *)out = hours * 3600 * USEC_PER_SEC;
-    return 0;
 }
 
 static const struct yaml_field defrag_fields[] = {

@@ -253,8 +253,11 @@ void config_text(const struct config *c, struct str *b)
     add_duration(b, "nodeLostTimeout", c->settings.node_lost_us);
     add_duration(b, "\npreemption: {minRuntime", c->settings.min_runtime_us);
     add_duration(b, ", graceCap", c->settings.grace_cap_us);
+    if (c->settings.max_lost_gpu_us)
+        str_addf(b, ", maxLostGpuHours: %llu",
+                 (unsigned long long)(c->settings.max_lost_gpu_us / GPU_HOUR_US));
     str_addf(b, "}\ndefragmentation: {gpuHoursPerDay: %llu, dryRun: %s",
-             (unsigned long long)(c->settings.defrag_gpu_us / (UINT64_C(3600) * USEC_PER_SEC)),
+             (unsigned long long)(c->settings.defrag_gpu_us / GPU_HOUR_US),
              c->settings.is_defrag_dry ? "true" : "false");
     str_addf(b, "}\nweights: {topology: %u.%03u, packing: %u.%03u",
              c->settings.weight_topology / 1000, c->settings.weight_topology % 1000,

@@ -310,7 +310,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     if (spec->preemption_policy)
         d->preempts =
             strcmp(spec->preemption_policy, "Never") == 0 ? PREEMPTS_NOBODY : PREEMPTS_LOWER;
-    d->max_lost = spec->max_lost_gpu_hours * UINT64_C(3600) * USEC_PER_SEC;
+    d->max_lost = spec->max_lost_gpu_hours * GPU_HOUR_US;
     d->max_lost = d->max_lost ? d->max_lost : UINT64_MAX;
     for (uint32_t i = 0; i < spec->n_roles; i++) {
         fill_role(c, &d->roles[i], &spec->roles[i], closed);

@@ -15,6 +15,7 @@
 #include "core/array.h"
 #include "core/backfill.h"
 #include "core/rights.h"
+#include "core/preempt.h"
 #include "core/share.h"
 
 bool order_is_before(const struct job *a, const struct job *b)
@@ -266,7 +267,7 @@ void order_learn_behind(struct state *s, const struct bucket *b, uint64_t backfi
 static uint64_t takes_gen(const struct state *s, const struct bucket *b)
 {
     return s->mature_gen + released_sum(s, b->key.tenant_ix) +
-           (b->key.demand->max_lost == UINT64_MAX ? 0 : s->checkpoint_gen);
+           (preempt_bound(s, b->key.demand) == UINT64_MAX ? 0 : s->checkpoint_gen);
 }
 
 void order_block(struct state *s, struct bucket *b)

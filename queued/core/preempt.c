@@ -206,7 +206,7 @@ static bool plan_choice(struct plan *p, const struct choice *c, bool is_all)
     merge(p);
     for (size_t i = 0; i < p->n_out; i++)
         cost_add(&cost, p->out.v[i]);
-    if (!is_set_legal(p) || cost.lost > p->taker->demand->max_lost)
+    if (!is_set_legal(p) || cost.lost > preempt_bound(p->s, p->taker->demand))
         return false;
     if (!p->best.kind || cost_compare(&cost, &p->best_cost) < 0)
         keep(p, &cost);

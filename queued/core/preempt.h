@@ -27,6 +27,13 @@ static inline uint64_t preempt_loss(const struct job *v, usec_t now)
 {
     return preempt_loss_of(v, now, v->charged_gpus);
 }
+/* GPU-microseconds that the victims of a taker may lose together; UINT64_MAX: no bound. */
+static inline uint64_t preempt_bound(const struct state *s, const struct demand *d)
+{
+    return d->max_lost != UINT64_MAX || !s->settings->max_lost_gpu_us
+               ? d->max_lost
+               : s->settings->max_lost_gpu_us;
+}
 /* There may be victims that were none: those who may take from others are woken. */
 static inline void preempt_may_change(struct state *s)
 {

@@ -85,6 +85,8 @@ struct pool_setting {
     uint32_t exclusive[POOL_TENANTS_MAX];
 };
 
+#define GPU_HOUR_US (UINT64_C(3600) * USEC_PER_SEC) /* a GPU for an hour, as GPU-microseconds */
+
 struct settings {
     uint32_t n_hierarchies;
     struct hierarchy_setting hierarchies[HIERARCHIES_MAX];
@@ -103,6 +105,7 @@ struct settings {
     usec_t node_lost_us;        /* nodeLostTimeout, default 5 min */
     usec_t min_runtime_us; /* preemption.minRuntime, default 10 min: younger gangs are no victims */
     usec_t grace_cap_us; /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
+    uint64_t max_lost_gpu_us; /* preemption.maxLostGpuHours: for jobs that name none; 0: no bound */
     uint64_t defrag_gpu_us; /* defragmentation.gpuHoursPerDay: what moves may lose; 0: none */
     bool is_defrag_dry;     /* defragmentation.dryRun: plans are shown, nobody moves */
     usec_t half_life_us;    /* fairShare.halfLife, default 24 h; 0: the past does not count */

@@ -42,7 +42,7 @@ static void vary_tenant(struct tenant_setting *t, struct rng *g)
 void site_vary(struct settings *s, uint64_t seed)
 {
     static const usec_t least[] = {0, 1, 20, 20, 120, 600}, lives[] = {0, 30, 3600, 24 * 3600};
-    struct rng g = {seed};
+    struct rng g = {seed}, h = {~seed};
 
     s->min_runtime_us = least[rng_below(&g, 6)] * USEC_PER_SEC;
     s->half_life_us = lives[rng_below(&g, 4)] * USEC_PER_SEC;
@@ -51,6 +51,7 @@ void site_vary(struct settings *s, uint64_t seed)
     s->is_priority_first = rng_one_in(&g, 3);
     s->weight_topology = 1000 * rng_below(&g, 5) / 4;
     s->weight_packing = 1000 - s->weight_topology;
+    s->max_lost_gpu_us = rng_one_in(&h, 4) ? rng_below(&h, 60) * GPU_HOUR_US / 60 : 0;
     for (uint32_t i = 0; i < s->n_tenants; i++)
         vary_tenant(&s->tenants[i], &g);
 }

@@ -479,6 +479,19 @@ static void no_more_gpu_hours_are_lost_than_the_taker_allows(void **state)
     assert_int_equal(low->state, JOB_PREEMPTING);
 }
 
+static void a_job_that_allows_no_number_has_that_of_the_site(void **state)
+{
+    struct core *c = *state;
+    struct job *low = two_running(c, "a", "low", LOW, 4); /* 32 GPUs for 11 minutes: 5.9 hours */
+
+    c->settings.max_lost_gpu_us = 5 * GPU_HOUR_US;
+    (void)submit_with(c, NULL, 0, NULL, HIGH);
+    assert_int_equal(core_cycle(c), 0);
+    (void)submit_with(c, NULL, 6, NULL, HIGH);
+    assert_int_equal(core_cycle(c), 2);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+}
+
 static void a_job_that_says_end_is_preempted_for_good(void **state)
 {
     struct core *c = *state;
@@ -525,6 +538,7 @@ int main(void)
         TEST(a_job_that_says_never_takes_nobody_not_even_by_quota),
         TEST(a_normal_job_that_says_lower_priority_takes_from_lower_ones),
         TEST(no_more_gpu_hours_are_lost_than_the_taker_allows),
+        TEST(a_job_that_allows_no_number_has_that_of_the_site),
         TEST(a_job_that_says_end_is_preempted_for_good),
     };
 
