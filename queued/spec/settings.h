@@ -106,11 +106,11 @@ struct settings {
     usec_t min_runtime_us; /* preemption.minRuntime, default 10 min: younger gangs are no victims */
     usec_t grace_cap_us; /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
     uint64_t max_lost_gpu_us; /* preemption.maxLostGpuHours: for jobs that name none; 0: no bound */
-    uint64_t defrag_gpu_us; /* defragmentation.gpuHoursPerDay: what moves may lose; 0: none */
-    bool is_defrag_dry;     /* defragmentation.dryRun: plans are shown, nobody moves */
-    usec_t half_life_us;    /* fairShare.halfLife, default 24 h; 0: the past does not count */
-    bool shares_users;      /* fairShare.users: those of one tenant take turns by their shares */
-    bool is_priority_first; /* fairShare.priorityScope: cluster; else inside a tenant only */
+    uint64_t defrag_gpu_us;   /* defragmentation.gpuHoursPerDay: what moves may lose; 0: none */
+    bool is_defrag_dry;       /* defragmentation.dryRun: plans are shown, nobody moves */
+    usec_t half_life_us;      /* fairShare.halfLife, default 24 h; 0: the past does not count */
+    bool shares_users;        /* fairShare.users: those of one tenant take turns by their shares */
+    bool is_priority_first;   /* fairShare.priorityScope: cluster; else inside a tenant only */
     uint32_t weight_topology, weight_packing; /* of a placement's score, per mille */
     bool allow_simulation; /* accept the annotations of simulated kubelets in jobs */
 };
