@@ -362,8 +362,10 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->array = array_of(spec);
     memcpy(j->digest, ev->digest, sizeof(j->digest));
     j->state = spec->is_held ? JOB_HELD : JOB_PENDING;
-    intake_text(text, &ev->caller, "submitted so");
-    job_set_reason(j, spec->is_held ? "Held" : "NotEvaluated", spec->is_held ? text : "");
+    *text = '\0';
+    if (spec->is_held)
+        intake_text(text, &ev->caller, "submitted so");
+    job_set_reason(j, spec->is_held ? "Held" : "NotEvaluated", text);
     j->is_resumed = true;
     (void)depend_resolve(s, spec, j, NULL); /* it was asked before: intake_admit_submit() */
     relax_init(s, j, spec);

@@ -4,32 +4,16 @@
  *
  * Looking up sees only jobs of the caller's tenants, so that a foreign job and none look alike.
  */
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rpc/rpc_array.h"
 #include "rpc/rpc_call.h"
+#include "rpc/rpc_digest.h"
 #include "util/mem.h"
 #include "util/str.h"
 #include "view/defrag.h"
-
-static void feed_text(void *ctx, const void *p, size_t len)
-{
-    str_add_bytes(ctx, p, len);
-}
-
-static void digest_of(const struct spec *s, uint8_t digest[SPEC_DIGEST_BYTES])
-{
-    struct str canonical = {0}; /* hashed at once: the pieces are a few bytes each */
-
-    spec_feed(s, feed_text, &canonical);
-    (void)crypto_hash_sha256(digest, (const uint8_t *)canonical.s, canonical.len); /* cannot fail */
-    str_fini(&canonical);
-}
-
-_Static_assert(SPEC_DIGEST_BYTES == crypto_hash_sha256_BYTES, "the digest is a SHA-256");
 
 struct rpc_pending rpc_job_pending(const struct rpc_call *c)
 {
@@ -78,7 +62,7 @@ int rpc_job_submit(struct rpc_call *c, struct err *err)
         return -1;
     spec->tenant = arena_strdup(&spec->arena, tenant);
     /* before spec_check() fills in defaults: the same file is the same job after they changed */
-    digest_of(spec, submit->digest);
+    rpc_digest(spec, submit->digest);
     if (spec_check(spec, c->state->settings, err))
         return -1;
     submit->caller = c->who->caller;

@@ -59,11 +59,17 @@ static int by_id(const void *a, const void *b)
 static void put_jobs(struct writer *w, const struct effects *fx)
 {
     VEC(struct job_id) ids = {0};
+    bool is_sorted = true; /* new jobs are */
 
-    for (size_t i = 0; i < fx->list.n; i++)
-        if (fx->list.v[i].kind == EFFECT_SAVE_JOB)
-            *vec_push(&ids) = fx->list.v[i].job;
-    if (ids.n > 1)
+    for (size_t i = 0; i < fx->list.n; i++) {
+        struct job_id id = fx->list.v[i].job;
+
+        if (fx->list.v[i].kind != EFFECT_SAVE_JOB)
+            continue;
+        is_sorted = is_sorted && (ids.n == 0 || ids.v[ids.n - 1].v <= id.v);
+        *vec_push(&ids) = id;
+    }
+    if (!is_sorted)
         qsort(ids.v, ids.n, sizeof(*ids.v), by_id);
     for (size_t i = 0; i < ids.n; i++)
         if (i == 0 || ids.v[i].v != ids.v[i - 1].v)
