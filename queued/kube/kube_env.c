@@ -19,17 +19,20 @@ enum { HOSTS_BYTES_MAX = 96 * 1024 };
 struct env_list {
     struct str *out;
     const struct spec_pairs *user;
-    bool is_first;
 };
+
+static bool is_first(const struct str *out)
+{
+    return !out->len || out->s[out->len - 1] == '[';
+}
 
 static void add_json_pair(struct env_list *e, const char *name, const char *value)
 {
-    str_add(e->out, e->is_first ? "{\"name\":" : ",{\"name\":");
+    str_add(e->out, is_first(e->out) ? "{\"name\":" : ",{\"name\":");
     str_add_json(e->out, name);
     str_add(e->out, ",\"value\":");
     str_add_json(e->out, value);
     str_add(e->out, "}");
-    e->is_first = false;
 }
 
 /* Did the user set this name? */
@@ -49,10 +52,13 @@ static void add_text(struct env_list *e, const char *name, const char *value)
 
 static void add_number(struct env_list *e, const char *name, uint64_t value)
 {
-    char text[24];
-
-    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-    add_text(e, name, text);
+    if (is_taken(e, name))
+        return;
+    str_add(e->out, is_first(e->out) ? "{\"name\":\"" : ",{\"name\":\"");
+    str_add(e->out, name);
+    str_add(e->out, "\",\"value\":\"");
+    str_add_u64(e->out, value);
+    str_add(e->out, "\"}");
 }
 
 /* The name under which the other pods find this one. */
@@ -67,9 +73,9 @@ static const char *host_of(char buf[HOST_TEXT], const struct gang *g, const stru
     return buf;
 }
 
-static uint32_t gpus_of(const struct gang *g, const struct gang_pod *p)
+static uint32_t gpus_of(const struct gang *g, uint32_t role)
 {
-    return g->spec->roles[p->role].gpus;
+    return g->spec->roles[role].gpus;
 }
 
 /* What torch sees: only the pods with GPUs, numbered in the order of their ranks. */
@@ -82,6 +88,7 @@ struct kube_env {
     const struct gang_pod *first;  /* lowest rank of all; NULL: no pod */
     uint32_t *torch_rank;          /* by rank; ranks are below gang->size */
     char *hosts;                   /* host names in the order of ranks, as JSON; NULL: too long */
+    struct kube_role_text *texts;  /* by role */
 };
 
 /* All host names in the order of the ranks, with commas, as a JSON text. */
@@ -109,6 +116,7 @@ struct kube_env *kube_env_create(const struct gang *g)
 
     e->gang = g;
     e->torch_rank = xcalloc(g->size + 1, sizeof(*e->torch_rank));
+    e->texts = xcalloc(g->spec->n_roles, sizeof(*e->texts));
     for (uint32_t i = 0; i < g->n_pods; i++)
         if (g->pods[i].rank < g->size)
             by_rank[g->pods[i].rank] = &g->pods[i];
@@ -118,10 +126,10 @@ struct kube_env *kube_env_create(const struct gang *g)
         if (!e->first)
             e->first = by_rank[i];
         e->torch_rank[i] = e->nodes;
-        if (!gpus_of(g, by_rank[i]))
+        if (!gpus_of(g, by_rank[i]->role))
             continue;
         e->nodes++;
-        e->gpus += gpus_of(g, by_rank[i]);
+        e->gpus += gpus_of(g, by_rank[i]->role);
         if (!e->master)
             e->master = by_rank[i];
     }
@@ -138,6 +146,13 @@ void kube_env_destroy(struct kube_env *e)
 {
     if (!e)
         return;
+    for (uint32_t i = 0; i < e->gang->spec->n_roles; i++) {
+        str_fini(&e->texts[i].meta);
+        str_fini(&e->texts[i].notes);
+        str_fini(&e->texts[i].head);
+        str_fini(&e->texts[i].tail);
+    }
+    free(e->texts);
     free(e->torch_rank);
     free(e->hosts);
     free(e);
@@ -146,6 +161,11 @@ void kube_env_destroy(struct kube_env *e)
 const struct gang *kube_env_gang(const struct kube_env *e)
 {
     return e->gang;
+}
+
+struct kube_role_text *kube_env_text(struct kube_env *e, uint32_t role)
+{
+    return &e->texts[role];
 }
 
 /* The number of nodes; of an elastic gang how few and how many, and where torchrun meets. */
@@ -168,49 +188,54 @@ static void add_size(struct env_list *l, const struct kube_env *e)
     add_number(l, "PET_MAX_RESTARTS", g->spec->max_restarts);
 }
 
-static void add_torch(struct env_list *l, const struct kube_env *e, const struct gang_pod *p)
+static bool has_torch(const struct kube_env *e, uint32_t role)
+{
+    return (e->nodes > 1 || e->most > e->least) && gpus_of(e->gang, role);
+}
+
+static void add_torch(struct env_list *l, const struct kube_env *e, uint32_t role)
 {
     const struct gang *g = e->gang;
-    uint32_t rank = e->torch_rank[p->rank];
     char host[HOST_TEXT];
 
     host_of(host, g, e->master);
     add_text(l, "MASTER_ADDR", host);
     add_number(l, "MASTER_PORT", TORCH_PORT);
     add_size(l, e);
-    add_number(l, "PET_NPROC_PER_NODE", gpus_of(g, p));
-    add_number(l, "PET_NODE_RANK", rank);
+    add_number(l, "PET_NPROC_PER_NODE", gpus_of(g, role));
     add_text(l, "PET_MASTER_ADDR", host);
     add_number(l, "PET_MASTER_PORT", TORCH_PORT);
     add_number(l, "NNODES", e->nodes);
-    add_number(l, "NODE_RANK", rank);
-    add_number(l, "NPROC_PER_NODE", gpus_of(g, p));
+    add_number(l, "NPROC_PER_NODE", gpus_of(g, role));
 }
 
-static void add_ours(struct env_list *l, const struct kube_env *e, const struct gang_pod *p)
+void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role)
 {
     const struct gang *g = e->gang;
+    struct env_list l = {.out = out, .user = &g->spec->roles[role].env};
     char id[JOB_ID_TEXT + 1], text[FORMAT_MAX], host[HOST_TEXT];
 
-    add_text(l, "QUEUED_JOB_ID", job_id_format(id, g->job));
-    add_text(l, "QUEUED_JOB_NAME", g->job_name);
-    add_text(l, "QUEUED_TENANT", g->tenant);
-    add_text(l, "QUEUED_ROLE", g->role_names[p->role]);
-    add_number(l, "QUEUED_POD_INDEX", p->index);
-    add_number(l, "QUEUED_ATTEMPT", g->attempt);
+    if (has_torch(e, role))
+        add_torch(&l, e, role);
+    add_text(&l, "QUEUED_JOB_ID", job_id_format(id, g->job));
+    add_text(&l, "QUEUED_JOB_NAME", g->job_name);
+    add_text(&l, "QUEUED_TENANT", g->tenant);
+    add_text(&l, "QUEUED_ROLE", g->role_names[role]);
+    add_number(&l, "QUEUED_ATTEMPT", g->attempt);
     if (g->array.v) {
-        add_text(l, "QUEUED_ARRAY_ID", job_id_format(id, g->array));
-        add_number(l, "QUEUED_ARRAY_INDEX", g->array_index);
+        add_text(&l, "QUEUED_ARRAY_ID", job_id_format(id, g->array));
+        add_number(&l, "QUEUED_ARRAY_INDEX", g->array_index);
     }
-    add_number(l, "QUEUED_NODES", g->n_pods);
-    add_number(l, "QUEUED_WORLD_SIZE", e->gpus ? e->gpus : g->n_pods);
-    add_number(l, "QUEUED_GPUS_PER_POD", gpus_of(g, p));
-    add_text(l, "QUEUED_MASTER_ADDR", host_of(host, g, e->first));
-    add_text(l, "QUEUED_END_TIME", format_time(text, g->latest_end_us));
-    if (e->hosts && !is_taken(l, "QUEUED_HOSTS")) { /* long, and the same in each pod */
-        str_add(l->out, ",{\"name\":\"QUEUED_HOSTS\",\"value\":");
-        str_add(l->out, e->hosts);
-        str_add(l->out, "}");
+    add_number(&l, "QUEUED_NODES", g->n_pods);
+    add_number(&l, "QUEUED_WORLD_SIZE", e->gpus ? e->gpus : g->n_pods);
+    add_number(&l, "QUEUED_GPUS_PER_POD", gpus_of(g, role));
+    add_text(&l, "QUEUED_MASTER_ADDR", host_of(host, g, e->first));
+    add_text(&l, "QUEUED_END_TIME", format_time(text, g->latest_end_us));
+    if (e->hosts && !is_taken(&l, "QUEUED_HOSTS")) { /* long, and JSON already */
+        str_add(out, is_first(out) ? "{" : ",{");
+        str_add(out, "\"name\":\"QUEUED_HOSTS\",\"value\":");
+        str_add(out, e->hosts);
+        str_add(out, "}");
     }
 }
 
@@ -221,14 +246,14 @@ static void add_member(struct str *out, const char *comma, const char *key, cons
     str_add_json(out, value);
 }
 
-/* A variable from elsewhere; it never comes first. */
+/* A variable from elsewhere. */
 static void add_ref(struct str *out, const struct spec_env_ref *ref)
 {
     static const char *const words[SPEC_REFS] = {[SPEC_REF_CONFIG_MAP] = "configMapKeyRef",
                                                  [SPEC_REF_SECRET] = "secretKeyRef",
                                                  [SPEC_REF_FIELD] = "fieldRef"};
 
-    add_member(out, ",{", "name", ref->env);
+    add_member(out, is_first(out) ? "{" : ",{", "name", ref->env);
     str_addf(out, ",\"valueFrom\":{\"%s\":{", words[ref->kind]);
     if (ref->source)
         add_member(out, "", "name", ref->source);
@@ -257,16 +282,36 @@ static void add_env_from(struct str *out, const struct spec_role *role)
     str_add(out, *comma == ',' && comma[1] == '\0' ? "]" : "");
 }
 
-void kube_env_json(struct str *out, const struct kube_env *e, const struct gang_pod *p)
+/* Does the user give variables? */
+static bool has_given(const struct spec_role *role)
+{
+    bool has = role->env.n > 0;
+
+    for (uint32_t i = 0; i < role->n_env_refs; i++)
+        has |= role->env_refs[i].env != NULL;
+    return has;
+}
+
+void kube_env_own(struct str *out, const struct kube_env *e, const struct gang_pod *p)
 {
     const struct spec_role *role = &e->gang->spec->roles[p->role];
-    const struct spec_pairs *user = &role->env;
-    struct env_list l = {.out = out, .user = user, .is_first = true};
+    struct env_list l = {.out = out, .user = &role->env};
 
-    str_add(out, ",\"env\":[");
-    if ((e->nodes > 1 || e->most > e->least) && gpus_of(e->gang, p))
-        add_torch(&l, e, p);
-    add_ours(&l, e, p);
+    if (has_torch(e, p->role)) {
+        add_number(&l, "PET_NODE_RANK", e->torch_rank[p->rank]);
+        add_number(&l, "NODE_RANK", e->torch_rank[p->rank]);
+    }
+    add_number(&l, "QUEUED_POD_INDEX", p->index);
+    if (has_given(role) && !is_first(out))
+        str_add(out, ",");
+}
+
+void kube_env_user(struct str *out, const struct kube_env *e, uint32_t role_ix)
+{
+    const struct spec_role *role = &e->gang->spec->roles[role_ix];
+    const struct spec_pairs *user = &role->env;
+    struct env_list l = {.out = out, .user = user};
+
     for (uint32_t i = 0; i < role->n_env_refs; i++) /* first, for $(NAME) of those that follow */
         if (role->env_refs[i].env)
             add_ref(out, &role->env_refs[i]);

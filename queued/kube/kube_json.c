@@ -150,36 +150,25 @@ static bool take_plain(struct scan *s, char *buf, size_t size)
 bool json_scan_text(const char *text, size_t len, const char *path, char *buf, size_t size)
 {
     struct scan s = {.p = text, .end = text + len};
-    const char *want = path, *dot = strchr(path, '.'), *key;
-    size_t depth = 1, want_len = dot ? (size_t)(dot - path) : strlen(path), key_len;
-    bool is_found = false;
+    const char *want = path, *key;
+    size_t want_len = strcspn(path, "."), key_len;
 
     if (!take(&s, '{'))
         return false;
-    while (depth) { /* objects on the way down the path that are still open */
-        if (take(&s, '}')) {
-            if (!is_found)
+    while (take_key(&s, &key, &key_len)) {
+        if (key_len != want_len || memcmp(key, want, key_len) != 0) {
+            if (!skip_value(&s) || !take(&s, ','))
                 return false;
-            depth--;
-        } else if (!take_key(&s, &key, &key_len)) {
-            return false;
-        } else if (is_found || key_len != want_len || memcmp(key, want, key_len) != 0) {
-            if (!skip_value(&s))
-                return false;
-        } else if (want[want_len] == '.' && take(&s, '{')) {
-            depth++;
+        } else if (!want[want_len]) {
+            return take_plain(&s, buf, size);
+        } else if (take(&s, '{')) {
             want += want_len + 1;
             want_len = strcspn(want, ".");
-            continue;
-        } else if (want[want_len] == '.' || !take_plain(&s, buf, size)) {
-            return false;
         } else {
-            is_found = true;
+            return false;
         }
-        (void)take(&s, ','); /* a missing one shows at the next key */
     }
-    skip_blanks(&s);
-    return is_found && s.p == s.end;
+    return false;
 }
 
 static int read_meta(const char *p, size_t len, struct json_page *page, struct err *err)

@@ -26,8 +26,9 @@ bool json_is_true(const cJSON *o, const char *path);
 int json_int(const cJSON *o, const char *path, int otherwise);
 
 /* The text at a path in an object of JSON, without building its tree: for one value out of a long
- * answer. false: the text is no whole object, or has no string there, or one that is empty, has an
- * escape or does not fit into size bytes; buf is then of no use. */
+ * answer, of which nothing is read behind it. Of a key that comes twice the first one counts.
+ * false: there is no whole string, or one that is empty, has an escape or does not fit into size
+ * bytes; buf is then of no use. */
 bool json_scan_text(const char *text, size_t len, const char *path, char *buf, size_t size);
 
 /* What a list page says of itself. */

@@ -57,24 +57,21 @@ static void add_job_labels(struct str *out, const struct gang *g, struct job_id 
     add_pair(out, LABEL_PREFIX "tenant", tenant);
 }
 
-static void add_metadata(struct str *out, const struct gang *g, const struct gang_pod *p)
+/* Up to the value of the index, which each pod has of its own. */
+static void write_meta(struct str *out, const struct gang *g, uint32_t role)
 {
-    char name[POD_JSON_NAME];
-
-    str_add(out, "\"metadata\":{\"name\":");
-    str_add_json(out, kube_pod_name(name, g, p));
     add_pair(out, "namespace", g->ns);
     str_add(out, ",\"labels\":{");
     add_job_labels(out, g, g->job);
-    add_pair(out, LABEL_PREFIX "role", g->role_names[p->role]);
-    str_addf(out, ",\"" LABEL_PREFIX "index\":\"%u\",\"" LABEL_PREFIX "attempt\":\"%u\"",
-             kube_pod_index(g, p), g->attempt);
+    add_pair(out, LABEL_PREFIX "role", g->role_names[role]);
+    str_addf(out, ",\"" LABEL_PREFIX "attempt\":\"%u\"", g->attempt);
     add_pairs(out, &g->spec->labels);
-    str_addf(out,
-             "},\"annotations\":{\"" LABEL_PREFIX "rank\":\"%u\",\"" LABEL_PREFIX "size\":\"%u\"",
-             p->rank, g->size);
-    str_addf(out, ",\"" LABEL_PREFIX "score\":\"%u\"", g->score);
-    add_pair(out, LABEL_PREFIX "placement", p->node);
+    str_add(out, ",\"" LABEL_PREFIX "index\":\"");
+}
+
+static void write_notes(struct str *out, const struct gang *g)
+{
+    str_addf(out, ",\"" LABEL_PREFIX "size\":\"%u\"", g->size);
     add_pairs(out, &g->spec->annotations);
     str_add(out, "}}");
 }
@@ -104,18 +101,17 @@ static void add_counts(struct str *out, const struct spec_role *r)
 }
 
 /* limits and requests; a leading member of no meaning would be refused, so the comma is cut. */
-static void add_resources(struct str *out, const struct gang *g, const struct gang_pod *p)
+static void add_resources(struct str *out, const struct gang *g, uint32_t role)
 {
     struct str limits = {0};
     char text[FORMAT_MAX];
 
-    if (g->memory_bytes[p->role] > 0)
-        str_addf(&limits, ",\"memory\":\"%s\"", format_bytes(text, g->memory_bytes[p->role]));
-    add_counts(&limits, &g->spec->roles[p->role]);
+    if (g->memory_bytes[role] > 0)
+        str_addf(&limits, ",\"memory\":\"%s\"", format_bytes(text, g->memory_bytes[role]));
+    add_counts(&limits, &g->spec->roles[role]);
     str_addf(out, ",\"resources\":{\"limits\":{%s},\"requests\":{", limits.len ? limits.s + 1 : "");
-    if (g->cpu_milli[p->role] > 0)
-        str_addf(out, "\"cpu\":\"%s\"%s", format_cpu(text, g->cpu_milli[p->role]),
-                 str_text(&limits));
+    if (g->cpu_milli[role] > 0)
+        str_addf(out, "\"cpu\":\"%s\"%s", format_cpu(text, g->cpu_milli[role]), str_text(&limits));
     else
         str_add(out, limits.len ? limits.s + 1 : "");
     str_add(out, "}}");
@@ -258,41 +254,12 @@ static void add_tolerations(struct str *out, const struct spec_role *r)
     str_add(out, "]");
 }
 
-static void add_container(struct str *out, const struct kube_env *env, const struct gang_pod *p,
-                          int64_t shm)
+static void write_head(struct str *out, const struct kube_env *env, uint32_t role)
 {
     const struct gang *g = kube_env_gang(env);
-    const struct spec_role *r = &g->spec->roles[p->role];
+    const struct spec_role *r = &g->spec->roles[role];
 
-    str_add(out, ",\"containers\":[{\"name\":\"main\"");
-    add_pair(out, "image", r->image);
-    if (r->pull_policy)
-        add_pair(out, "imagePullPolicy", r->pull_policy);
-    add_strings(out, "command", &r->command);
-    add_strings(out, "args", &r->args);
-    if (r->working_dir)
-        add_pair(out, "workingDir", r->working_dir);
-    kube_env_json(out, env, p);
-    add_resources(out, g, p);
-    add_mounts(out, r, shm);
-    str_add(out, "}]");
-}
-
-void kube_pod_write(struct str *out, const struct kube_env *env, const struct gang_pod *p,
-                    bool with_node)
-{
-    const struct gang *g = kube_env_gang(env);
-    const struct spec_role *r = &g->spec->roles[p->role];
-    int64_t shm = shm_bytes(g, p->role);
-
-    str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",");
-    add_metadata(out, g, p);
-    str_addf(out,
-             ",\"spec\":{\"schedulerName\":\"queued\",\"restartPolicy\":\"Never\","
-             "\"hostname\":\"%s-%s-%u\"",
-             g->job_name, g->role_names[p->role], kube_pod_index(g, p));
-    if (with_node)
-        add_pair(out, "nodeName", p->node);
+    str_add(out, ",\"schedulerName\":\"queued\",\"restartPolicy\":\"Never\"");
     if (g->has_service)
         add_pair(out, "subdomain", g->job_name);
     str_addf(out, ",\"terminationGracePeriodSeconds\":%lld,\"enableServiceLinks\":false",
@@ -303,9 +270,75 @@ void kube_pod_write(struct str *out, const struct kube_env *env, const struct ga
         add_pair(out, "serviceAccountName", r->service_account);
     add_pull_secrets(out, r);
     add_tolerations(out, r);
-    add_container(out, env, p, shm);
+    str_add(out, ",\"containers\":[{\"name\":\"main\"");
+    add_pair(out, "image", r->image);
+    if (r->pull_policy)
+        add_pair(out, "imagePullPolicy", r->pull_policy);
+    add_strings(out, "command", &r->command);
+    add_strings(out, "args", &r->args);
+    if (r->working_dir)
+        add_pair(out, "workingDir", r->working_dir);
+    str_add(out, ",\"env\":[");
+    kube_env_shared(out, env, role);
+}
+
+static void write_tail(struct str *out, const struct kube_env *env, uint32_t role)
+{
+    const struct gang *g = kube_env_gang(env);
+    const struct spec_role *r = &g->spec->roles[role];
+    int64_t shm = shm_bytes(g, role);
+
+    kube_env_user(out, env, role);
+    add_resources(out, g, role);
+    add_mounts(out, r, shm);
+    str_add(out, "}]");
     add_volumes(out, r, shm);
     str_add(out, "}}");
+}
+
+static const struct kube_role_text *role_text(struct kube_env *env, uint32_t role)
+{
+    const struct gang *g = kube_env_gang(env);
+    struct kube_role_text *text = kube_env_text(env, role);
+
+    if (text->meta.len)
+        return text;
+    write_meta(&text->meta, g, role);
+    write_notes(&text->notes, g);
+    write_head(&text->head, env, role);
+    write_tail(&text->tail, env, role);
+    return text;
+}
+
+static void add_text(struct str *out, const struct str *text)
+{
+    str_add_bytes(out, text->s, text->len);
+}
+
+void kube_pod_write(struct str *out, struct kube_env *env, const struct gang_pod *p, bool with_node)
+{
+    const struct gang *g = kube_env_gang(env);
+    const struct kube_role_text *text = role_text(env, p->role);
+    char name[POD_JSON_NAME];
+
+    str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":");
+    str_add_json(out, kube_pod_name(name, g, p));
+    add_text(out, &text->meta);
+    str_add_u64(out, kube_pod_index(g, p));
+    str_add(out, "\"},\"annotations\":{\"" LABEL_PREFIX "rank\":\"");
+    str_add_u64(out, p->rank);
+    str_add(out, "\",\"" LABEL_PREFIX "score\":\"");
+    str_add_u64(out, g->score);
+    str_add(out, "\"");
+    add_pair(out, LABEL_PREFIX "placement", p->node);
+    add_text(out, &text->notes);
+    str_addf(out, ",\"spec\":{\"hostname\":\"%s-%s-%u\"", g->job_name, g->role_names[p->role],
+             kube_pod_index(g, p));
+    if (with_node)
+        add_pair(out, "nodeName", p->node);
+    add_text(out, &text->head);
+    kube_env_own(out, env, p);
+    add_text(out, &text->tail);
 }
 
 static void write_one(struct str *out, const struct gang *g, const struct gang_pod *p,

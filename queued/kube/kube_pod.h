@@ -25,12 +25,12 @@ bool kube_pod_owner(const struct field_pairs *labels, struct job_id *ret_job,
 uint32_t kube_pod_index(const struct gang *g, const struct gang_pod *p);
 /* <job>-<role>-<index>-<attempt>. Returns buf. */
 const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p);
-/* What the environments of all pods of a gang share: made once, as it looks at every pod. Borrows
- * g, which must have its spec and all its pods. */
+/* What all pods of a gang share: made once, as it looks at every pod. Borrows g, which must have
+ * its spec and all its pods; their hosts, and the score, may change between two writes. */
 struct kube_env *kube_env_create(const struct gang *g);
 void kube_env_destroy(struct kube_env *env);
 /* The Pod object of one member. with_node: it names its node already, so that it is never bound. */
-void kube_pod_write(struct str *out, const struct kube_env *env, const struct gang_pod *p,
+void kube_pod_write(struct str *out, struct kube_env *env, const struct gang_pod *p,
                     bool with_node);
 /* The same for a single pod, for those that make few: unbound, or with its node. */
 void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p);
@@ -39,8 +39,18 @@ void kube_service_json(struct str *out, const struct gang *g);
 void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
                        const char *uid);
 
-/* Parts of kube_pod_write(), in kube_env.c: the gang, and ,"env":[...] of a pod. */
-const struct gang *kube_env_gang(const struct kube_env *env);
-void kube_env_json(struct str *out, const struct kube_env *env, const struct gang_pod *p);
+/* Parts of kube_pod_write(), in kube_env.c. Of the pods of a role only a few places differ: the
+ * text between those, empty until the first of these pods is written. */
+struct kube_role_text {
+    struct str meta, notes; /* in the metadata: up to the index, and behind the placement */
+    struct str head, tail;  /* in the spec: before and behind the pod's own variables */
+};
+struct kube_role_text *kube_env_text(struct kube_env *e, uint32_t role);
+const struct gang *kube_env_gang(const struct kube_env *e);
+/* The elements of "env": what is the same for all pods of a role, then the pod's own with a comma
+ * for what follows, then what the user gives, up to the end of "envFrom". */
+void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role);
+void kube_env_own(struct str *out, const struct kube_env *e, const struct gang_pod *p);
+void kube_env_user(struct str *out, const struct kube_env *e, uint32_t role_ix);
 
 #endif

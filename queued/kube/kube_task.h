@@ -120,7 +120,7 @@ void task_tell_gone(struct task *t);
 cJSON *task_object(const struct http_answer *a);
 /* Remember the uid of an object; false, and none is known: it is longer than UID_MAX. */
 bool task_take_uid(struct task *t, const cJSON *object);
-/* The same from a good answer, without parsing it whole. */
+/* The same from a good answer, of which no more is read. */
 bool task_scan_uid(struct task *t, const struct http_answer *a);
 /* Is this object the one that this run made? */
 bool task_is_ours(const struct task *t, const cJSON *object);

@@ -54,6 +54,11 @@ static void add_time(struct str *line)
     str_addf(line, "%s.%03ldZ", text, ts.tv_nsec / 1000000);
 }
 
+bool log_shows(enum log_level level)
+{
+    return level <= max_level;
+}
+
 void log_write(enum log_level level, const char *msg, const char *fmt, ...)
 {
     int saved = errno;

@@ -19,12 +19,18 @@ void log_setup(enum log_level level, bool json);
 /* -1 for a word that is no level. */
 int log_level_parse(const char *word, enum log_level *ret);
 
+bool log_shows(enum log_level level);
 void log_write(enum log_level level, const char *msg, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 #define log_error(msg, ...) log_write(LOG_LEVEL_ERROR, (msg), __VA_ARGS__)
 #define log_warn(msg, ...)  log_write(LOG_LEVEL_WARN, (msg), __VA_ARGS__)
 #define log_info(msg, ...)  log_write(LOG_LEVEL_INFO, (msg), __VA_ARGS__)
-#define log_debug(msg, ...) log_write(LOG_LEVEL_DEBUG, (msg), __VA_ARGS__)
+/* Its values are not looked at while it is off. */
+#define log_debug(msg, ...)                                                                        \
+    do {                                                                                           \
+        if (log_shows(LOG_LEVEL_DEBUG))                                                            \
+            log_write(LOG_LEVEL_DEBUG, (msg), __VA_ARGS__);                                        \
+    } while (0)
 
 #endif

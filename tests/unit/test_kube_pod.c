@@ -294,6 +294,28 @@ static const char *env(const cJSON *pod, const char *name)
     return found ? found : "(none)";
 }
 
+static void pods_that_are_written_together_are_as_those_written_alone(void **state)
+{
+    struct kube_env *env;
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    env = kube_env_create(&f.gang);
+    for (uint32_t i = 0; i < f.gang.n_pods; i++) {
+        struct str together = {0}, alone = {0};
+
+        f.gang.score = 100 + i; /* placed anew in between */
+        kube_pod_write(&together, env, &f.gang.pods[i], false);
+        kube_pod_json(&alone, &f.gang, &f.gang.pods[i]);
+        assert_string_equal(together.s, alone.s);
+        str_fini(&together);
+        str_fini(&alone);
+    }
+    kube_env_destroy(env);
+    spec_destroy(f.spec);
+}
+
 static void a_pod_is_as_the_golden_file_has_it(void **state)
 {
     struct fixture f;
@@ -497,6 +519,7 @@ int main(void)
         cmocka_unit_test(labels_that_do_not_parse_make_a_foreign_pod),
         cmocka_unit_test(the_end_of_the_first_container_counts),
         cmocka_unit_test(an_end_by_a_drain_is_not_that_of_the_container),
+        cmocka_unit_test(pods_that_are_written_together_are_as_those_written_alone),
         cmocka_unit_test(a_pod_is_as_the_golden_file_has_it),
         cmocka_unit_test(torch_sees_the_pods_with_gpus_only),
         cmocka_unit_test(what_the_user_set_is_left_alone),
