@@ -95,7 +95,7 @@ void job_member_goes(struct state *s, struct job *j, struct member *m)
         job_count_pods(&s->tenants, j, m->role, 1, tenant_spare);
 }
 
-void job_member_went(struct state *s, struct job *j, struct member *m)
+void job_member_went(struct state *s, struct job *j, struct member *m, struct effects *fx)
 {
     if (!m->is_going)
         return;
@@ -104,4 +104,5 @@ void job_member_went(struct state *s, struct job *j, struct member *m)
     job_count_pods(&s->tenants, j, m->role, 1, tenant_expect);
     recharge(s, j, m->role, false);
     s->is_quiet = false;
+    job_save(s, j, fx);
 }

@@ -179,7 +179,7 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
     if (m && m->phase == MEMBER_ABSENT) {
         memcpy(m->uid, pod->uid, sizeof(m->uid)); /* its name is taken until it is gone */
         if (is_over(pod))
-            job_member_went(s, j, m);
+            job_member_went(s, j, m, fx);
     }
     if (m && m->phase != MEMBER_GONE && m->phase != MEMBER_ABSENT) {
         if (job_state_is_active(j->state)) {
@@ -218,7 +218,7 @@ void facts_pod_gone(struct state *s, const struct ev_pod_gone *gone, struct effe
             job_member_gone(s, j, m, "was deleted", fx);
         if (j->members && j->members[i].phase == MEMBER_ABSENT) { /* the last one ends them all */
             j->members[i].uid[0] = '\0';
-            job_member_went(s, j, &j->members[i]);
+            job_member_went(s, j, &j->members[i], fx);
         }
         return;
     }

@@ -503,7 +503,7 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
     j->is_resumed = true;
     for (uint32_t i = 0; i < j->n_members; i++)
         if (!j->members[i].uid[0])
-            job_member_went(s, j, &j->members[i]);
+            job_member_went(s, j, &j->members[i], fx);
     if (j->array) {
         array_due(s, j);
     } else if (j->state == JOB_BINDING) {

@@ -52,7 +52,7 @@ void job_resize(struct state *s, struct job *j, uint32_t role, bool is_more);
 /* An absent member stays charged while its pod is there, and the tenant counts on that charge to
  * end; it ends. */
 void job_member_goes(struct state *s, struct job *j, struct member *m);
-void job_member_went(struct state *s, struct job *j, struct member *m);
+void job_member_went(struct state *s, struct job *j, struct member *m, struct effects *fx);
 /* It starts on the hosts it holds. */
 void job_place(struct state *s, struct job *j, struct effects *fx);
 /* A member's phase as seen or answered; moves the job when that was the last one missing. */

@@ -220,7 +220,7 @@ static void end_pods(struct plan *p, const struct state *s)
 
         elastic_end_going(j, &s->cluster, &p->s->cluster);
         for (uint32_t k = 0; k < j->n_members; k++) {
-            job_member_went(p->s, j, &j->members[k]);
+            job_member_went(p->s, j, &j->members[k], &p->fx);
             j->members[k].uid[0] = '\0';
         }
     }

@@ -6,6 +6,7 @@
 #include "sim.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/order.h"
 #include "core/preempt.h"
@@ -42,6 +43,9 @@ static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool 
         job_gpus(j, j->models, gpus);
         sum += gpus[model];
         is_judged |= gpus[model] && j->config_generation == s->state->meta.config_generation;
+        for (uint32_t r = 0; r < j->demand->n_roles; r++)
+            if (j->models[r] == model)
+                sum += (uint64_t)j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
     }
     return is_judged ? sum : 0;
 }
@@ -61,14 +65,23 @@ int check_rights(struct sim *s)
     return 0;
 }
 
-/* A gang that is told to leave for another was taken rightly. */
+static bool is_taken(struct sim *s, const struct job_note *note)
+{
+    bool is_shrunk = strcmp(note->reason, "Shrunk") == 0 && strstr(note->text, "pods, for ");
+
+    if (is_shrunk)
+        sim_met(s, "(shrunk for a taker)", 1);
+    return is_shrunk ||
+           (note->event == JOB_EV_PREEMPT && (strcmp(note->reason, "PreemptedByPriority") == 0 ||
+                                              strcmp(note->reason, "Reclaimed") == 0));
+}
+
+/* A gang that is told to leave for another, or to give up pods, was taken rightly. */
 void check_taken(struct sim *s, const struct job_note *note)
 {
     const struct job *j = state_job(s->state, note->job);
 
-    if (note->event != JOB_EV_PREEMPT || !j ||
-        (strcmp(note->reason, "PreemptedByPriority") != 0 &&
-         strcmp(note->reason, "Reclaimed") != 0))
+    if (!is_taken(s, note) || !j)
         return;
     if (!j->demand->is_preemptible)
         s->failed = err_set(&s->err, ERR_INTERNAL, "%s cannot be taken, and was", note->job_name);
