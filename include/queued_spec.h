@@ -172,7 +172,8 @@ struct queued_spec {
     int64_t backoff_us, backoff_max_us;
     bool has_exclude_nodes; /* false: nodes that look broken are excluded */
     bool excludes_nodes;
-    const char *exit_zero; /* checkpoint.exitZero: requeue or done; NULL: requeue */
+    const char *failure_scope; /* gang, role or pod; NULL: gang */
+    const char *exit_zero;     /* checkpoint.exitZero: requeue or done; NULL: requeue */
     size_t n_rules;
     const struct queued_rule *rules; /* the first that matches holds */
 };

@@ -71,12 +71,14 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
 
         if (!is_wanted(j, m, is_stop))
             continue;
-        *p = (struct gang_pod){.member = i, .role = m->role, .index = m->index, .rank = m->rank};
+        *p = (struct gang_pod){
+            .member = i, .role = m->role, .index = m->index, .rank = m->rank, .run = m->run};
         if (n)
             (void)str_copy(p->node, sizeof(p->node), n->name);
         memcpy(p->uid, m->uid, sizeof(p->uid));
         p->is_bound = m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
-        p->has_ended = m->phase == MEMBER_SUCCEEDED || m->phase == MEMBER_FAILED;
+        p->has_ended = m->phase == MEMBER_SUCCEEDED || m->phase == MEMBER_FAILED ||
+                       (!is_stop && (m->phase == MEMBER_GONE || m->mend == MEND_RECALLED));
         g->n_pods++;
     }
     if (!is_stop)

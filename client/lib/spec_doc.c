@@ -293,6 +293,8 @@ static struct document *failure_policy(struct arena *a, const Queued__V1__JobSpe
     put_nonempty(a, d, "backoff", backoff);
     if (m->has_exclude_failed_nodes)
         document_put_bool(a, d, "excludeFailedNodes", m->exclude_failed_nodes);
+    if (m->failure_scope)
+        document_put_text(a, d, "scope", m->failure_scope);
     for (size_t i = 0; i < m->n_failure_rules; i++) {
         const Queued__V1__FailureRule *from = m->failure_rules[i];
         struct document *rule = document_map(a), *codes = document_list(a);

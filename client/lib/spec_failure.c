@@ -20,19 +20,17 @@ static int read_max_restarts(const struct yaml_at *at, void *out, struct err *er
     return 0;
 }
 
-/* The whole gang restarts: that is what this version does, so saying it is allowed. */
 static int read_scope(const struct yaml_at *at, void *out, struct err *err)
 {
+    struct spec_draft *d = out;
     const char *s;
 
-    (void)out;
     if (yaml_string(at, &s, err))
         return -1;
-    if (strcmp(s, "gang") == 0)
-        return 0;
-    if (strcmp(s, "role") == 0 || strcmp(s, "pod") == 0)
-        return yaml_fail(at, err, "%s is not acted on by this version; use gang or remove it", s);
-    return yaml_fail(at, err, "\"%.40s\" is no scope; use gang", s);
+    if (strcmp(s, "gang") != 0 && strcmp(s, "role") != 0 && strcmp(s, "pod") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is no scope; use gang, role or pod", s);
+    d->spec.failure_scope = s;
+    return 0;
 }
 
 static int read_excludes(const struct yaml_at *at, void *out, struct err *err)

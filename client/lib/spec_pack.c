@@ -3,6 +3,8 @@
  *
  * Read-only casts: protobuf-c has no const, and packing does not write.
  */
+#include <string.h>
+
 #include "spec_pack.h"
 
 #include "spec/limits.h"
@@ -258,6 +260,8 @@ static void pack_failure(Queued__V1__JobSpec *m, const struct queued_spec *s, st
     m->backoff_max_us = (uint64_t)s->backoff_max_us;
     m->has_exclude_failed_nodes = s->has_exclude_nodes;
     m->exclude_failed_nodes = s->excludes_nodes;
+    if (s->failure_scope && strcmp(s->failure_scope, "gang") != 0)
+        m->failure_scope = text(s->failure_scope);
     m->n_failure_rules = s->n_rules;
     m->failure_rules = arena_alloc(arena, (s->n_rules + 1) * sizeof(*m->failure_rules));
     for (size_t i = 0; i < s->n_rules; i++) {

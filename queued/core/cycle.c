@@ -14,6 +14,7 @@
 #include "core/claim.h"
 #include "core/elastic.h"
 #include "core/licence.h"
+#include "core/mend.h"
 #include "core/order.h"
 #include "core/place.h"
 #include "core/preempt.h"
@@ -406,6 +407,8 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
     elastic_tick(s, now);
     if (s->is_quiet)
         return false;
+    if (mend_next(s, now, ev))
+        return true;
     backfill_begin(s, now);
     do /* a reservation that moved wakes those behind it */
         placed = pass_once(s, now, ev);

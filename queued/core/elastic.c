@@ -38,7 +38,7 @@ bool elastic_is_growing(const struct job *j)
 /* When it may grow; 0: not from here. Slices keep the shape that they began with. */
 static usec_t due_at(const struct job *j)
 {
-    if (j->state != JOB_RUNNING || !j->n_absent || j->is_leaving || j->n_done ||
+    if (j->state != JOB_RUNNING || !j->n_absent || j->is_leaving || j->n_done || j->lost_at ||
         j->tenant_ix == IX_NONE || j->demand->slice_size || elastic_is_growing(j))
         return 0;
     return (j->resized_at > j->running_at ? j->resized_at : j->running_at) + j->demand->cooldown_us;

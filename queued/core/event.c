@@ -12,6 +12,7 @@ void event_fini(struct event *ev)
         break;
     case EV_GANG_PLACED:
     case EV_GANG_RESIZED:
+    case EV_GANG_MENDED:
         free(ev->u.placed.members);
         break;
     case EV_GANG_CLAIMED:

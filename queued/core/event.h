@@ -32,6 +32,7 @@ enum event_kind {
     EV_CLAIM_OVER,     /* the cycle: a claim's nodes are free, or it came to nothing */
     EV_GANG_RESIZED,   /* the cycle: more members for a running elastic gang */
     EV_ARRAY_STEP,     /* the cycle: the next thing to do for a job array */
+    EV_GANG_MENDED,    /* the cycle: hosts for members that a running gang lost */
     EV_NODE_SEEN,      /* a node is new or has changed */
     EV_NODE_GONE,
     EV_POD_SEEN,     /* a pod, ours or foreign, as the API server has it now */
@@ -176,6 +177,7 @@ struct ev_pod_answer {
     struct job_id job;
     uint32_t attempt;
     uint32_t member; /* position in job->members */
+    uint16_t run;    /* of that member */
     char uid[UID_MAX + 1];
     enum refusal_kind refusal; /* of EV_POD_REFUSED */
     char text[REASON_TEXT_MAX + 1];

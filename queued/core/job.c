@@ -194,8 +194,11 @@ uint32_t job_role(const struct job *j, const char *name)
 
 const char *job_pod_name(char buf[POD_NAME_TEXT], const struct job *j, const struct member *m)
 {
-    (void)snprintf(buf, POD_NAME_TEXT, "%s-%s-%u-%u", j->base, j->demand->roles[m->role].name,
-                   job_pod_index(j, m), j->attempt); /* lengths are bounded: limits.h */
+    int len = snprintf(buf, POD_NAME_TEXT, "%s-%s-%u-%u", j->base, j->demand->roles[m->role].name,
+                       job_pod_index(j, m), j->attempt); /* lengths are bounded: limits.h */
+
+    if (m->run)
+        (void)snprintf(buf + len, POD_NAME_TEXT - (size_t)len, "-%u", m->run);
     return buf;
 }
 

@@ -33,6 +33,14 @@ enum member_phase {
     MEMBER_ABSENT,    /* an elastic gang is without it: no host, no charge */
 };
 
+/* What a member of a running gang lacks that has to be made again (mend.h). */
+enum member_mend {
+    MEND_NONE,
+    MEND_RECALLED, /* its pod has to go first */
+    MEND_HOSTLESS, /* MEMBER_GONE: a host */
+    MEND_STARTING, /* it has a host; its pod does not run yet */
+};
+
 /* One pod of the current attempt. Order: role by role, index by index, as many as it may have. */
 struct member {
     uint32_t node_ix;
@@ -41,6 +49,8 @@ struct member {
     uint8_t role;
     uint8_t phase;         /* enum member_phase */
     int16_t exit_code;     /* of a terminal one; -1 unknown */
+    uint16_t run;          /* how often it was made again in this attempt; part of its name */
+    uint8_t mend;          /* enum member_mend */
     bool is_seen;          /* in the pod list of this connection */
     bool is_new;           /* joined a running gang and has not run yet */
     bool is_going;         /* absent, and charged until its pod is gone (elastic.h) */
@@ -133,6 +143,7 @@ struct job {
     usec_t not_before;          /* back-off: no placement earlier; 0 none */
     usec_t attempt_at;          /* decision of the current attempt */
     usec_t running_at;          /* all members Running; 0 not yet */
+    usec_t lost_at;             /* of the first member not made again yet; 0: none is missing */
     usec_t resized_at;          /* of this attempt; 0: it has the size that it began with */
     usec_t ended_at;            /* terminal since; 0 */
     int32_t exit_code;          /* highest of the members; -1 unknown */
@@ -205,8 +216,8 @@ uint32_t job_pod_index(const struct job *j, const struct member *m);
 struct member *job_member(const struct job *j, uint32_t role, uint32_t index);
 /* Role index by name; IX_NONE. */
 uint32_t job_role(const struct job *j, const char *name);
-/* Writes "<job>-<role>-<index>-<attempt>". buf: POD_NAME_MAX + 12. */
-enum { POD_NAME_TEXT = POD_NAME_MAX + 12 };
+/* Writes "<job>-<role>-<index>-<attempt>", and "-<run>" of one that was made again. */
+enum { POD_NAME_TEXT = POD_NAME_MAX + 18 };
 const char *job_pod_name(char buf[POD_NAME_TEXT], const struct job *j, const struct member *m);
 /* The same after its namespace and a slash. */
 enum { POD_KEY_TEXT = LABEL_MAX + 1 + POD_NAME_TEXT };

@@ -126,9 +126,21 @@ static bool may_take(const struct job *j, const struct member *m, const struct n
     node_free(n, &free_now);
     if (resources_times(&asks, &free_now, 1) == 0 || !role_allows(role, n))
         return false;
-    for (uint32_t i = 0; i < j->n_members; i++)
-        pods += j->members[i].phase == MEMBER_ABSENT && j->members[i].node_ix == n->ix;
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *o = &j->members[i];
+
+        pods += o != m && o->node_ix == n->ix &&
+                (o->phase == MEMBER_ABSENT || o->mend == MEND_HOSTLESS);
+    }
     return resources_times(&asks, &free_now, pods) == pods;
+}
+
+bool replace_fits(const struct state *s, const struct job *j, const struct member *m,
+                  uint32_t node_ix)
+{
+    const struct node *n = cluster_node(&s->cluster, node_ix);
+
+    return n && may_take(j, m, n) && !window_has(window_closed(s, j, s->now), node_ix);
 }
 
 uint32_t replace_host(const struct state *s, const struct job *j, const struct member *m)

@@ -7,6 +7,9 @@
 
 #include "core/state.h"
 
+/* Does a host that the member was on take it again? */
+bool replace_fits(const struct state *s, const struct job *j, const struct member *m,
+                  uint32_t node_ix);
 /* The host that takes the member: in the required domain of the others, not excluded for the job,
  * with room. The nearest to its neighbour by rank, then one that the gang uses already, then the
  * fullest, then the first by name. IX_NONE: there is none. */

@@ -152,6 +152,7 @@ struct state {
     usec_t mature_at;          /* when a running gang may be a victim; 0: none will */
     usec_t grow_at;            /* when an elastic gang may grow; 0: none will */
     bool has_growers;          /* some may, if they find room */
+    bool has_missing;          /* running gangs may lack members (mend.h) */
     uint64_t mature_gen;       /* moves when some have become so */
     uint64_t checkpoint_gen;   /* and when one has saved */
     uint64_t licence_gen;      /* moves when a gang gives licences back */

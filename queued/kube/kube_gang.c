@@ -232,14 +232,15 @@ static void run_again(struct run *r, const struct gang *gang)
     }
 }
 
-/* A gang that grew, or gave that up, is of other pods. What a run of before has under way shows up
- * in the watch. */
+/* A gang that grew, gave that up, or lost pods is of other pods. What a run of before has under way
+ * shows up in the watch. */
 static bool is_resized(const struct run *r, const struct gang *gang)
 {
     bool differs = r->gang.n_pods != gang->n_pods;
 
     for (uint32_t i = 0; i < gang->n_pods && !differs; i++)
-        differs = r->gang.pods[i].member != gang->pods[i].member;
+        differs = r->gang.pods[i].member != gang->pods[i].member ||
+                  r->gang.pods[i].run != gang->pods[i].run;
     return differs && !r->is_stopping;
 }
 

@@ -21,8 +21,11 @@ uint32_t kube_pod_index(const struct gang *g, const struct gang_pod *p)
 
 const char *kube_pod_name(char buf[POD_JSON_NAME], const struct gang *g, const struct gang_pod *p)
 {
-    (void)snprintf(buf, POD_JSON_NAME, "%s-%s-%u-%u", g->job_name, g->role_names[p->role],
-                   kube_pod_index(g, p), g->attempt);
+    int len = snprintf(buf, POD_JSON_NAME, "%s-%s-%u-%u", g->job_name, g->role_names[p->role],
+                       kube_pod_index(g, p), g->attempt);
+
+    if (p->run && len < POD_JSON_NAME)
+        (void)snprintf(buf + len, (size_t)(POD_JSON_NAME - len), "-%u", p->run);
     return buf;
 }
 

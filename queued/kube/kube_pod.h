@@ -12,7 +12,7 @@
 
 #define LABEL_PREFIX "gang.queued/"
 
-enum { POD_JSON_NAME = POD_NAME_MAX + 16 };
+enum { POD_JSON_NAME = POD_NAME_MAX + 28 };
 
 /* NULL: no name, namespace or uid, or longer than limits.h allows. Requests are those of the
  * containers (the pod slot itself is not among them). Freed with pod_fact_destroy(). */

@@ -196,7 +196,8 @@ static struct ev_pod_answer *answer_of(const struct task *t)
 
     a->job = t->run->gang.job;
     a->attempt = t->run->gang.attempt;
-    a->member = t->pod ? t->pod->member : t->run->gang.pods[0].member;
+    a->member = (t->pod ? t->pod : t->run->gang.pods)->member;
+    a->run = (uint16_t)(t->pod ? t->pod : t->run->gang.pods)->run;
     memcpy(a->uid, t->uid, sizeof(a->uid));
     return a;
 }

@@ -229,7 +229,8 @@ static struct member *answered(struct state *s, const struct ev_pod_answer *a, s
 {
     struct job *j = state_job(s, a->job);
 
-    if (!j || !j->members || a->attempt != j->attempt || a->member >= j->n_members)
+    if (!j || !j->members || a->attempt != j->attempt || a->member >= j->n_members ||
+        a->run != j->members[a->member].run)
         return NULL;
     *ret = j;
     return &j->members[a->member];

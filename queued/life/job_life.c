@@ -16,11 +16,13 @@
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/elastic.h"
+#include "core/mend.h"
 #include "core/order.h"
 #include "core/relax.h"
 #include "life/array_life.h"
 #include "life/claimed.h"
 #include "life/depend.h"
+#include "life/mended.h"
 #include "life/resize.h"
 #include "life/timers.h"
 #include "spec/failure.h"
@@ -193,6 +195,8 @@ void job_set_timer(struct state *s, struct job *j)
     } else if (j->state == JOB_RUNNING) {
         elastic_watch(s, j);
         at = j->running_at + j->max_runtime_us;
+        if (mend_due(s, j) && mend_due(s, j) < at)
+            at = mend_due(s, j);
         if (elastic_is_growing(j) && j->resized_at + j->start_timeout_us < at)
             at = j->resized_at + j->start_timeout_us;
     } else if (j->state == JOB_BINDING || j->state == JOB_STARTING) {
@@ -222,7 +226,7 @@ static void enter_pending(struct state *s, struct job *j, enum job_state from)
     }
     j->queued_at = s->now;
     relax_look(s, j, s->now);
-    j->running_at = j->resized_at = 0;
+    j->running_at = j->resized_at = j->lost_at = 0;
     order_add(s, j);
     claim_move(s, j);
 }
@@ -473,6 +477,10 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             fx);
         return;
     case JOB_RUNNING:
+        if (s->now < j->running_at + j->max_runtime_us && j->lost_at) {
+            mended_time_up(s, j, fx);
+            return;
+        }
         if (s->now < j->running_at + j->max_runtime_us) {
             resize_drop(s, j, NULL, "new pods did not run in gang.startTimeout", fx);
             return;
@@ -513,10 +521,11 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
             !job_wants_all_gone(j) && j->has_service;
         job_check_gone(s, j, fx);
     } else {
-        if (elastic_is_growing(j))
+        if (elastic_is_growing(j) || j->lost_at)
             (void)effects_add(fx, EFFECT_GANG_START, j->id);
         for (uint32_t i = 0; i < j->n_members; i++)
-            if (!j->members[i].is_seen && !j->members[i].is_new)
+            if (!mended_resume(j, &j->members[i], fx) && !j->members[i].is_seen &&
+                !j->members[i].is_new)
                 job_member_gone(s, j, &j->members[i], "was gone when the daemon came back", fx);
     }
 }

@@ -10,6 +10,7 @@
 #include "core/backfill.h"
 #include "core/elastic.h"
 #include "life/job_life.h"
+#include "life/mended.h"
 #include "life/resize.h"
 #include "spec/failure.h"
 #include "core/place.h"
@@ -56,6 +57,8 @@ void job_member_running(struct state *s, struct job *j, struct member *m, struct
     if (m->phase != MEMBER_PLACED && m->phase != MEMBER_BOUND)
         return;
     job_set_phase(j, m, MEMBER_RUNNING);
+    if (m->mend == MEND_STARTING && j->state == JOB_RUNNING)
+        mended_runs(s, j, m, fx);
     if (m->is_new) {
         m->is_new = false;
         preempt_may_change(s);
@@ -90,6 +93,8 @@ static void restart_counted(struct state *s, struct job *j, struct job_step *ste
     else if (!may_restart) {
         step->event = JOB_EV_GIVE_UP;
         step->outcome = end;
+    } else if (mended_begin(s, j, step, fx)) {
+        return;
     }
     (void)job_move(s, j, step, fx);
 }
@@ -116,7 +121,8 @@ static void judge(struct state *s, struct job *j, const struct fault *fault, str
         if (!v.is_node && j->state == JOB_RUNNING)
             j->not_before = s->now + failure_back_off(j->failure, 0);
         step->event = JOB_EV_MEMBER_LOST;
-        job_undo(s, j, step, fx);
+        if (!mended_begin(s, j, step, fx))
+            job_undo(s, j, step, fx);
         return;
     case SPEC_FAIL:
         step->event = j->state == JOB_RUNNING ? JOB_EV_GIVE_UP : JOB_EV_MEMBER_FAILED;
@@ -157,6 +163,11 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
 
     if (!job_member_holds(m))
         return;
+    if (m->mend == MEND_RECALLED && j->state == JOB_RUNNING) {
+        mended_lost(s, j, m, fx);
+        return;
+    }
+    m->mend = MEND_NONE;
     m->exit_code = pod->exit_code;
     job_release(s, j, m, pod->phase == POD_SUCCEEDED ? MEMBER_SUCCEEDED : MEMBER_FAILED);
     if (pod->phase != POD_SUCCEEDED && goes_on(s, j, m, &fault, fx))
@@ -189,6 +200,11 @@ void job_member_gone(struct state *s, struct job *j, struct member *m, const cha
         return;
     if (!job_member_holds(m) && !job_wants_all_gone(j))
         return; /* a finished member stays finished when its pod is cleaned up */
+    if (m->mend == MEND_RECALLED && j->state == JOB_RUNNING) {
+        mended_lost(s, j, m, fx);
+        return;
+    }
+    m->mend = MEND_NONE;
     job_release(s, j, m, MEMBER_GONE);
     if (goes_on(s, j, m, &fault, fx))
         return;
@@ -236,6 +252,17 @@ static bool replace(struct state *s, struct job *j, struct member *m, const char
     return true;
 }
 
+/* Of a member that is made again: on another host, after a while. */
+static void refused_again(struct state *s, struct job *j, struct member *m,
+                          const struct ev_pod_answer *a, struct effects *fx)
+{
+    if (a->refusal == REFUSAL_BIND || a->refusal == REFUSAL_HOST)
+        exclude(j, m->node_ix);
+    mended_lost(s, j, m, fx);
+    j->not_before = s->now + failure_back_off(j->failure, 0);
+    job_set_timer(s, j);
+}
+
 void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
                  struct effects *fx)
 {
@@ -246,6 +273,8 @@ void job_refused(struct state *s, struct job *j, struct member *m, const struct 
 
     if (j->state == JOB_RUNNING && m->is_new)
         resize_drop(s, j, m, a->text, fx);
+    if (j->state == JOB_RUNNING && m->mend == MEND_STARTING && m->phase == MEMBER_PLACED)
+        refused_again(s, j, m, a, fx);
     if (j->state != JOB_BINDING)
         return;
     (void)snprintf(text, sizeof(text), "%s on %s: %.180s", job_pod_name(name, j, m),

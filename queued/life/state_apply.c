@@ -23,6 +23,7 @@
 #include "life/intake.h"
 #include "life/reload.h"
 #include "life/job_life.h"
+#include "life/mended.h"
 #include "life/reserve.h"
 #include "life/resize.h"
 #include "life/timers.h"
@@ -72,6 +73,10 @@ static void gang_placed(struct state *s, struct event *event, struct effects *fx
     struct job *j = state_job(s, ev->job);
 
     s->n_decisions++;
+    if (event->kind == EV_GANG_MENDED) {
+        mended_apply(s, ev, fx);
+        return;
+    }
     if (event->kind == EV_GANG_RESIZED) {
         resize_apply(s, ev, fx);
         return;
@@ -120,6 +125,7 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
         break;
     case EV_GANG_PLACED:
     case EV_GANG_RESIZED:
+    case EV_GANG_MENDED:
         gang_placed(s, ev, fx);
         break;
     case EV_GANG_CLAIMED:
@@ -265,6 +271,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     if (job->claim)
         claim_load(s, job);
     claim_hold_move(s, job);
+    s->has_missing |= job->lost_at != 0;
     s->now = job->state_since; /* back-off that is over is no timer */
     job_set_timer(s, job);
     return 0;

@@ -19,6 +19,7 @@
 struct gang_pod {
     uint32_t member; /* position in the job, for the answers */
     uint32_t role, index, rank;
+    uint32_t run; /* how often it was made again in this attempt: part of its name */
     char node[NODE_NAME_MAX + 1];
     char uid[UID_MAX + 1]; /* "" unknown */
     bool has_ended;        /* start: there for its name only; it is not made again */

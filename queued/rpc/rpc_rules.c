@@ -147,6 +147,7 @@ static const struct rpc_rule spec_rules[] = {
     {"array_indices", RULE_LINE, 1, ARRAY_TEXT_MAX, 1},
     {"array_parallel", RULE_NUMBER, 0, ARRAY_INDICES_MAX, 1},
     {"array_fail_fast", RULE_NUMBER, 0, 1, 1},
+    {"failure_scope", RULE_LINE, 1, 31, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {

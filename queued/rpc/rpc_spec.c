@@ -161,6 +161,8 @@ static void failure_from(struct arena *a, const Queued__V1__JobSpec *m, struct s
     f->backoff_max_us = (usec_t)m->backoff_max_us;
     if (m->has_exclude_failed_nodes)
         f->excludes_nodes = m->exclude_failed_nodes ? SPEC_YES : SPEC_NO;
+    if (m->failure_scope)
+        f->scope = spec_scope(m->failure_scope);
     f->n_rules = (uint32_t)m->n_failure_rules;
     f->rules = arena_alloc(a, m->n_failure_rules * sizeof(*f->rules));
     for (size_t i = 0; i < m->n_failure_rules; i++) {
@@ -431,6 +433,7 @@ static void failure_to(struct arena *a, const struct spec_failure *f, Queued__V1
     m->backoff_max_us = (uint64_t)f->backoff_max_us;
     m->has_exclude_failed_nodes = f->excludes_nodes != SPEC_UNSAID;
     m->exclude_failed_nodes = f->excludes_nodes == SPEC_YES;
+    m->failure_scope = f->scope ? rpc_text(spec_scope_word(f->scope)) : NULL;
     m->n_failure_rules = f->n_rules;
     m->failure_rules = arena_alloc(a, f->n_rules * sizeof(*m->failure_rules));
     for (uint32_t i = 0; i < f->n_rules; i++) {

@@ -92,6 +92,11 @@ bool failure_excludes(const struct failure *f)
     return !f || f->is.excludes_nodes != SPEC_NO;
 }
 
+enum spec_scope failure_scope(const struct failure *f)
+{
+    return f ? f->is.scope : SPEC_SCOPE_GANG;
+}
+
 usec_t back_off(uint32_t n, int64_t seconds, int64_t cap)
 {
     int64_t d = n > 20 ? cap : seconds << n;

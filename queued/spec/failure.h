@@ -32,6 +32,7 @@ struct verdict failure_judge(const struct failure *f, const struct fault *fault)
 bool failure_excludes(const struct failure *f);
 /* seconds * 2^n, at most cap seconds. */
 usec_t back_off(uint32_t n, int64_t seconds, int64_t cap);
+enum spec_scope failure_scope(const struct failure *f);
 /* The wait before restart n, 0.. */
 usec_t failure_back_off(const struct failure *f, uint32_t n);
 /* A run this long gives the restarts back. */

@@ -113,7 +113,23 @@ void spec_copy_failure(struct arena *a, struct spec_failure *to, const struct sp
 bool spec_failure_is_default(const struct spec_failure *f)
 {
     return !f->reset_after_us && !f->backoff_us && !f->backoff_max_us && !f->n_rules &&
-           f->excludes_nodes == SPEC_UNSAID;
+           f->excludes_nodes == SPEC_UNSAID && f->scope == SPEC_SCOPE_GANG;
+}
+
+static const char *const scopes[SPEC_SCOPES] = {"gang", "role", "pod"};
+
+enum spec_scope spec_scope(const char *word)
+{
+    int i = 0;
+
+    while (i < SPEC_SCOPES && strcmp(scopes[i], word) != 0)
+        i++;
+    return (enum spec_scope)i;
+}
+
+const char *spec_scope_word(enum spec_scope scope)
+{
+    return scope < SPEC_SCOPES ? scopes[scope] : "";
 }
 
 static const char *const actions[SPEC_ACTIONS] = {
@@ -464,6 +480,8 @@ static void feed_failure(const struct feed *f, const struct spec_failure *policy
         feed_strings(f, &rule->reasons);
         feed_number(f, rule->action);
     }
+    if (policy->scope)
+        feed_text(f, spec_scope_word(policy->scope));
 }
 
 void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size_t len), void *ctx)

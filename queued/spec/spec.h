@@ -160,8 +160,17 @@ struct spec_rule {
     enum spec_action action;
 };
 
+/* What restarts when a member is lost; the rest of a running gang goes on. */
+enum spec_scope {
+    SPEC_SCOPE_GANG,
+    SPEC_SCOPE_ROLE,
+    SPEC_SCOPE_POD,
+    SPEC_SCOPES,
+};
+
 /* failurePolicy, but for maxRestarts; all 0: as if left out. */
 struct spec_failure {
+    enum spec_scope scope;
     usec_t reset_after_us;             /* a run this long gives the restarts back */
     usec_t backoff_us, backoff_max_us; /* before the first counted restart, and at most */
     enum spec_choice excludes_nodes;   /* that look broken; default: yes */
@@ -236,6 +245,9 @@ bool spec_failure_is_default(const struct spec_failure *f);
 /* Of the word; SPEC_ACTIONS: it is none. */
 enum spec_action spec_action(const char *word);
 const char *spec_action_word(enum spec_action action);
+/* Of the word; SPEC_SCOPES: it is none. */
+enum spec_scope spec_scope(const char *word);
+const char *spec_scope_word(enum spec_scope scope);
 
 /* Of the word; SPEC_CONDITIONS: it is none. */
 enum spec_condition spec_condition(const char *word);

@@ -54,6 +54,8 @@ int spec_check_failure(const struct check *c)
         return err_set(c->err, ERR_INVALID,
                        "spec.checkpoint.exitZero: '%.31s' is none of requeue, done",
                        c->spec->exit_zero);
+    if (f->scope >= SPEC_SCOPES)
+        return spec_bad(c, "spec.failurePolicy.scope", "must be gang, role or pod");
     if (f->n_rules > JOB_RULES_MAX)
         return spec_bad(c, "spec.failurePolicy.rules", "more than 32");
     for (uint32_t i = 0; i < f->n_rules; i++)

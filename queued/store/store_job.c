@@ -95,9 +95,23 @@ static void make_new(job_record *r, const struct job *j, struct arena *a)
     }
 }
 
+/* How often each was made again, and what it lacks; nothing for a gang that lost none. */
+static void make_mended(job_record *r, const struct job *j, struct arena *a)
+{
+    uint32_t any = 0;
+
+    r->member_mend = arena_alloc(a, j->n_members * sizeof(*r->member_mend));
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        r->member_mend[i] = j->members[i].run * 4U + j->members[i].mend;
+        any |= r->member_mend[i];
+    }
+    r->n_member_mend = any ? j->n_members : 0;
+}
+
 static void make_ended(job_record *r, const struct job *j, struct arena *a)
 {
     make_new(r, j, a);
+    make_mended(r, j, a);
     if (j->n_absent)
         r->member_absent = list_ended(j, MEMBER_ABSENT, &r->n_member_absent, a);
     if (j->n_done == 0)
@@ -199,6 +213,7 @@ static void make_times(job_record *r, const struct job *j)
     PACK(r, attempt_at, j->attempt_at);
     PACK(r, running_at, j->running_at);
     PACK(r, resized_at, j->resized_at);
+    PACK(r, lost_at, j->lost_at);
     PACK(r, ended_at, j->ended_at);
 }
 
@@ -291,6 +306,7 @@ static void take_times(struct job *j, const job_record *r)
     j->attempt_at = r->attempt_at;
     j->running_at = r->running_at;
     j->resized_at = r->resized_at;
+    j->lost_at = r->lost_at;
     j->ended_at = r->ended_at;
 }
 
@@ -407,6 +423,25 @@ static int take_new(struct job *j, const job_record *r, struct err *err)
                            j->n_members);
         m->is_going = true;
         j->going[m->role]++;
+    }
+    return 0;
+}
+
+static int take_mended(struct job *j, const job_record *r, struct err *err)
+{
+    if (r->n_member_mend && r->n_member_mend != j->n_members)
+        return err_set(err, ERR_INVALID, "%zu of %" PRIu32 " pods were made again",
+                       r->n_member_mend, j->n_members);
+    for (size_t i = 0; i < r->n_member_mend; i++) {
+        struct member *m = &j->members[i];
+
+        m->run = (uint16_t)(r->member_mend[i] / 4);
+        m->mend = (uint8_t)(r->member_mend[i] % 4);
+        if (r->member_mend[i] / 4 > UINT16_MAX || (m->mend && m->phase != MEMBER_PLACED))
+            return err_set(err, ERR_INVALID, "pod %zu cannot be made again: %" PRIu32, i,
+                           r->member_mend[i]);
+        if (m->mend == MEND_HOSTLESS)
+            job_set_phase(j, m, MEMBER_GONE);
     }
     return 0;
 }
@@ -547,8 +582,8 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
         take_new(j, r, err) < 0 ||
         take_ended(j, r->member_succeeded, r->n_member_succeeded, MEMBER_SUCCEEDED, err) < 0 ||
         take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0 ||
-        take_claim(j, r, err) < 0 || take_move(j, r, &s->cluster, err) < 0 ||
-        take_array(j, r, err) < 0)
+        take_mended(j, r, err) < 0 || take_claim(j, r, err) < 0 ||
+        take_move(j, r, &s->cluster, err) < 0 || take_array(j, r, err) < 0)
         goto out;
     *ret = j;
     j = NULL;

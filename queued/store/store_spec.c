@@ -188,6 +188,7 @@ static void make_failure(spec_record *r, const struct spec_failure *f, struct ar
     PACK(r, backoff_max_us, f->backoff_max_us);
     r->has_excludes_nodes = f->excludes_nodes != SPEC_UNSAID;
     r->excludes_nodes = f->excludes_nodes == SPEC_YES;
+    r->failure_scope = f->scope ? text(spec_scope_word(f->scope)) : NULL;
     r->n_failure_rules = f->n_rules;
     r->failure_rules = arena_alloc(a, f->n_rules * sizeof(*r->failure_rules));
     for (uint32_t i = 0; i < f->n_rules; i++) {
@@ -445,6 +446,8 @@ static int check_spec(const spec_record *r, struct err *err)
         if (!r->failure_rules[i]->action ||
             spec_action(r->failure_rules[i]->action) == SPEC_ACTIONS)
             return err_set(err, ERR_INVALID, "a rule of failurePolicy without an action");
+    if (r->failure_scope && spec_scope(r->failure_scope) == SPEC_SCOPES)
+        return err_set(err, ERR_INVALID, "failurePolicy with an unknown scope");
     return 0;
 }
 
@@ -455,6 +458,7 @@ static void take_failure(struct spec_failure *f, const spec_record *r, struct ar
     f->backoff_max_us = r->backoff_max_us;
     if (r->has_excludes_nodes)
         f->excludes_nodes = r->excludes_nodes ? SPEC_YES : SPEC_NO;
+    f->scope = r->failure_scope ? spec_scope(r->failure_scope) : SPEC_SCOPE_GANG; /* check_spec() */
     f->n_rules = (uint32_t)r->n_failure_rules;
     f->rules = arena_alloc(a, r->n_failure_rules * sizeof(*f->rules));
     for (size_t i = 0; i < r->n_failure_rules; i++) {

@@ -9,6 +9,7 @@
 #include "view/explain_say.h"
 #include "cluster/hardware.h"
 #include "core/array.h"
+#include "core/mend.h"
 #include "core/order.h"
 #include "core/relax.h"
 #include "util/str.h"
@@ -442,6 +443,28 @@ static void say_array(const struct state *s, const struct job *j, usec_t now, st
     }
 }
 
+/* Of a running gang: what it lost and has not back. */
+static void say_missing(const struct state *s, const struct job *j, struct explain *x)
+{
+    uint32_t n = mend_missing(j), at = 0;
+    const struct member *m;
+    char name[POD_NAME_TEXT], d[FORMAT_MAX];
+
+    while (at + 1 < j->n_members && j->members[at].mend == MEND_NONE)
+        at++;
+    m = &j->members[at];
+    say(x, "ReplacingPods", "%u of %u pods lost, the others run; %s %s", n, job_size(j),
+        job_pod_name(name, j, m),
+        m->mend == MEND_RECALLED   ? "restarts with its role"
+        : m->mend == MEND_STARTING ? "has a host and starts"
+        : j->not_before <= s->now  ? "waits for a host of its domain"
+                                   : "waits for its back-off");
+    number(x, "missing_pods", n);
+    number(x, "pods", job_size(j));
+    next_step(x, "what does not run again by %s restarts the whole gang (gang.startTimeout)",
+              format_time(d, mend_due(s, j)));
+}
+
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret)
 {
     *ret = (struct explain){.code = ""};
@@ -466,6 +489,8 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
         say(ret, "WaitingForStart", "%u of %u pods Running", j->n_running + j->n_done, job_size(j));
         number(ret, "running_pods", j->n_running);
         number(ret, "pods", job_size(j));
+    } else if (j->state == JOB_RUNNING && j->lost_at) {
+        say_missing(s, j, ret);
     }
     describe_asks(s, j, ret);
 }

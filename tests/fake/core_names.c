@@ -21,6 +21,7 @@ const char *event_name(enum event_kind kind)
         [EV_POD_GONE] = "pod-gone",
         [EV_POD_BOUND] = "pod-bound",
         [EV_POD_REFUSED] = "pod-refused",
+        [EV_GANG_MENDED] = "gang-mended",
         [EV_HOST_WANTED] = "host-wanted",
         [EV_SERVICE_GONE] = "service-gone",
         [EV_SYNCED] = "synced",

@@ -20,7 +20,7 @@ enum fc_stage { STAGE_CREATE, STAGE_BIND, STAGE_DELETE, STAGE_DONE };
 struct fc_pod {
     struct w_pod like; /* what is to be created */
     char node[NODE_NAME_MAX + 1];
-    uint32_t member;
+    uint32_t member, run;
     enum fc_stage stage;
     usec_t due;
     bool is_slow; /* its binding was delayed already */
@@ -152,7 +152,11 @@ static void add_pod(struct fake_cluster *fc, struct fc_task *t, const struct gan
     len = snprintf(p->like.name, sizeof(p->like.name), "%s-%s-%u-%u", g->job_name,
                    role_name(g, gp->role), (unsigned)(g->first_index[gp->role] + gp->index),
                    (unsigned)g->attempt);
-    assert(len < (int)sizeof(p->like.name));
+    assert(len + 8 < (int)sizeof(p->like.name));
+    p->run = gp->run;
+    if (gp->run)
+        (void)snprintf(p->like.name + len, sizeof(p->like.name) - (size_t)len, "-%u",
+                       (unsigned)gp->run);
     (void)snprintf(p->like.role, sizeof(p->like.role), "%s", role_name(g, gp->role));
     p->like.job = g->job;
     p->like.index = g->first_index[gp->role] + gp->index;
@@ -212,6 +216,7 @@ static void answer_once(struct fake_cluster *fc, const struct fc_pod *p, enum ev
     a->job = p->like.job;
     a->attempt = p->like.attempt;
     a->member = p->member;
+    a->run = (uint16_t)p->run;
     a->refusal = refusal;
     if (kind == EV_POD_BOUND && pod)
         memcpy(a->uid, pod->uid, sizeof(a->uid));

@@ -154,7 +154,8 @@ void core_see(struct core *c, const struct job *j, uint32_t member, enum pod_pha
 
     (void)snprintf(p->ns, sizeof(p->ns), "%s", j->ns);
     name_pod(j, member, p->name, sizeof(p->name));
-    (void)snprintf(p->uid, sizeof(p->uid), "uid-%u-%u", (unsigned)j->attempt, (unsigned)member);
+    (void)snprintf(p->uid, sizeof(p->uid), "uid-%u-%u-%u", (unsigned)j->attempt, (unsigned)member,
+                   (unsigned)m->run);
     (void)snprintf(p->node, sizeof(p->node), "%s",
                    cluster_node(&c->state->cluster, m->node_ix)->name);
     p->phase = phase;
@@ -203,6 +204,7 @@ void core_refuse(struct core *c, const struct job *j, uint32_t member, enum refu
     ev.u.answer->job = j->id;
     ev.u.answer->attempt = j->attempt;
     ev.u.answer->member = member;
+    ev.u.answer->run = j->members[member].run;
     ev.u.answer->refusal = kind;
     (void)core_apply(c, &ev);
 }

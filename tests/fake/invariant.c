@@ -98,6 +98,24 @@ static bool check_sizes(const struct job *j)
     return j->charged_gpus && j->charged_gpus != gpus;
 }
 
+/* Only a running gang lacks members that are made again, and it knows since when. */
+static bool check_mends(const struct job *j)
+{
+    uint32_t missing = 0;
+
+    for (uint32_t i = 0; i < j->n_members && j->state == JOB_RUNNING; i++) {
+        const struct member *m = &j->members[i];
+
+        if (m->mend == MEND_STARTING   ? m->phase > MEMBER_BOUND
+            : m->mend == MEND_RECALLED ? m->phase > MEMBER_RUNNING
+            : m->mend == MEND_HOSTLESS ? m->phase != MEMBER_GONE
+                                       : m->phase == MEMBER_GONE || m->phase == MEMBER_FAILED)
+            return true;
+        missing += m->mend != MEND_NONE;
+    }
+    return j->state == JOB_RUNNING && (missing > 0) != (j->lost_at > 0);
+}
+
 static int check_job(const struct state *s, const struct job *j, struct err *err)
 {
     bool is_active = false;
@@ -124,6 +142,8 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         return broken(err, "a finished job holds something", j->name);
     if (j->n_members && j->n_members != j->demand->most)
         return broken(err, "a partial placement", j->name);
+    if (check_mends(j))
+        return broken(err, "a running gang and what it lacks differ", j->name);
     if (check_sizes(j))
         return broken(err, "an elastic gang of a size that it may not have", j->name);
     if ((j->state == JOB_BINDING || j->state == JOB_STARTING || j->state == JOB_RUNNING) &&

@@ -217,8 +217,9 @@ static void some_failure(struct spec *s, struct rng *g)
     static const uint32_t codes[] = {1, 2, 42, 137, 255};
     static const char *const reasons[] = {"NodeLost", "Rejected", "OOMKilled"};
 
-    if (!rng_one_in(g, 3))
+    if (!rng_one_in(g, 2))
         return;
+    s->failure.scope = (enum spec_scope)rng_below(g, SPEC_SCOPES);
     s->failure.excludes_nodes = (enum spec_choice)rng_below(g, 3);
     s->failure.reset_after_us = rng_one_in(g, 2) ? 60 * USEC_PER_SEC : 0;
     s->failure.backoff_us = rng_one_in(g, 2) ? 2 * USEC_PER_SEC : 0;

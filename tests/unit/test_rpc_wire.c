@@ -481,7 +481,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     role->cuda_min = "12.4";
     role->mixed_drivers = true;
     s->exit_zero = "done";
-    s->failure = (struct spec_failure){1, 2, 3, SPEC_NO, rules, 2};
+    s->failure = (struct spec_failure){SPEC_SCOPE_ROLE, 1, 2, 3, SPEC_NO, rules, 2};
     role->spread = (struct spec_spread){"rack", 2, true};
     again = rpc_spec_from(rpc_spec_to(&arena, s));
     spec_feed(s, feed_str, &a);

@@ -76,6 +76,7 @@ static void check_failure_policy(const struct queued_spec *s)
     assert_true(s->reset_after_us == INT64_C(7200000000));
     assert_true(s->backoff_us == INT64_C(10000000) && s->backoff_max_us == INT64_C(300000000));
     assert_string_equal(s->exit_zero, "done");
+    assert_string_equal(s->failure_scope, "role");
     assert_true(s->has_exclude_nodes && !s->excludes_nodes);
     assert_int_equal(s->n_rules, 2);
     assert_int_equal(s->rules[0].n_codes, 2);
@@ -376,8 +377,8 @@ static void mistakes_are_answered_with_place_path_and_remedy(void **state)
         {HEAD "spec:\n" ROLE "    volumes: [{name: a, pvc: x, secret: y, mountPath: /a}]\n",
          "a volume has one source"},
         {HEAD "spec:\n  topology: required:rack\n" ROLE, "belongs to the short form"},
-        {HEAD "spec:\n  failurePolicy: {scope: pod}\n" ROLE,
-         "spec.failurePolicy.scope: pod is not"},
+        {HEAD "spec:\n  failurePolicy: {scope: host}\n" ROLE,
+         "spec.failurePolicy.scope: \"host\" is no scope; use gang, role or pod"},
         {HEAD "spec:\n  failurePolicy: {rules: [{onExitCodes: [0], action: Fail}]}\n" ROLE,
          "spec.failurePolicy.rules[0].onExitCodes[0]: 0 is out of range; allowed are 1 to 255"},
         {HEAD "spec:\n  failurePolicy: {rules: [{onReason: [A], action: fail}]}\n" ROLE,

@@ -211,12 +211,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->is_movable = choice == SPEC_NO;
         want->array_indices = "0-49,60";
         want->array_fails_fast = choice == SPEC_NO;
-        want->failure = (struct spec_failure){.reset_after_us = 1,
-                                              .backoff_us = 2,
-                                              .backoff_max_us = 3,
-                                              .excludes_nodes = (enum spec_choice)choice,
-                                              .rules = &rule,
-                                              .n_rules = 1};
+        want->failure =
+            (struct spec_failure){SPEC_SCOPE_POD, 1, 2, 3, (enum spec_choice)choice, &rule, 1};
         want->slice_size = 4;
         want->slice_level = "rack";
         want->roles[0].n_affinity = 1;

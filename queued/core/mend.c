@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mend.c - which running gangs lack members, and hosts for these. */
+#include "core/mend.h"
+
+#include <stdlib.h>
+
+#include "core/replace.h"
+#include "util/mem.h"
+
+uint32_t mend_missing(const struct job *j)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < j->n_members && j->lost_at; i++)
+        n += j->members[i].mend != MEND_NONE;
+    return n;
+}
+
+usec_t mend_due(const struct state *s, const struct job *j)
+{
+    if (!j->lost_at)
+        return 0;
+    if (j->not_before > s->now)
+        return j->not_before;
+    return (j->not_before > j->lost_at ? j->not_before : j->lost_at) + j->start_timeout_us;
+}
+
+/* Hosts of the lost members into their node_ix: where they were, else near the others. */
+static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was)
+{
+    bool fits = true;
+
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].mend == MEND_HOSTLESS)
+            j->members[i].node_ix = IX_NONE;
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].mend == MEND_HOSTLESS && replace_fits(s, j, &j->members[i], was[i]))
+            j->members[i].node_ix = was[i];
+    for (uint32_t i = 0; i < j->n_members && fits; i++) {
+        struct member *m = &j->members[i];
+
+        if (m->mend == MEND_HOSTLESS && m->node_ix == IX_NONE)
+            m->node_ix = replace_host(s, j, m);
+        fits = m->mend != MEND_HOSTLESS || m->node_ix != IX_NONE;
+    }
+    return fits;
+}
+
+static bool find(struct state *s, struct job *j, struct event *ev)
+{
+    struct ev_placed p = {.job = j->id, .n = j->n_members};
+    uint32_t *was, waiting = 0, hostless = 0;
+    bool fits;
+
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        waiting += j->members[i].mend == MEND_RECALLED;
+        hostless += j->members[i].mend == MEND_HOSTLESS;
+    }
+    if (waiting || !hostless)
+        return false;
+    was = xcalloc(p.n, sizeof(*was));
+    p.members = xcalloc(p.n, sizeof(*p.members));
+    for (uint32_t i = 0; i < p.n; i++)
+        was[i] = j->members[i].node_ix;
+    fits = find_hosts(s, j, was);
+    for (uint32_t i = 0; i < p.n; i++) {
+        struct member *m = &j->members[i];
+
+        p.members[i].node_ix = m->mend == MEND_HOSTLESS ? m->node_ix : IX_NONE;
+        m->node_ix = was[i];
+    }
+    free(was);
+    if (fits)
+        *ev = (struct event){.kind = EV_GANG_MENDED, .at = s->now, .u.placed = p};
+    else
+        free(p.members);
+    return fits;
+}
+
+bool mend_next(struct state *s, usec_t now, struct event *ev)
+{
+    bool has_missing = false, found = false;
+
+    for (size_t i = 0; s->has_missing && i < s->active.n && !found; i++) {
+        struct job *j = s->active.v[i];
+
+        if (j->state != JOB_RUNNING || !j->lost_at)
+            continue;
+        has_missing = true;
+        found = j->not_before <= now && !j->is_leaving && find(s, j, ev);
+    }
+    s->has_missing = has_missing;
+    return found;
+}
