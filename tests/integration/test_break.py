@@ -117,5 +117,83 @@ class Outsiders(BreakTest):
         self.wait_state(site, name, "Cancelled")
 
 
+class Mended(BreakTest):
+    """failurePolicy.scope: what is lost is made again, the others stay."""
+
+    def begin(self, scope, more=""):
+        site = self.site(config=CONFIG + "nodeLostTimeout: 1s\n")
+        self.start_at(site)
+        self.cluster(site)
+        name = self.submit(site, job(pods=3, run="1h") + "  failurePolicy: {scope: %s}\n" % scope + more)
+        self.wait_state(site, name, "Running")
+        return site, name
+
+    def uids(self):
+        return {p["metadata"]["name"]: p["metadata"]["uid"] for p in self.pods()}
+
+    def wait_pod(self, site, name):
+        end = time.monotonic() + 30
+        while True:
+            found = [p for p in self.pods() if p["metadata"]["name"] == name]
+            if found and found[0].get("status", {}).get("phase") == "Running":
+                return found[0]
+            self.assertLess(time.monotonic(), end, site.log())
+            time.sleep(0.05)
+
+    def test_a_deleted_pod_is_made_again_beside_the_others_also_over_a_kill(self):
+        site, name = self.begin("pod")
+        before = self.uids()
+        lost = name + "-worker-1-1"
+        self.faults([{"action": "delay", "verb": "bind", "ms": 3000, "count": 1}])
+        self.delete_pod(lost)
+        end = time.monotonic() + 30
+        while "HostReplaced" not in site.log():
+            self.assertLess(time.monotonic(), end, site.log())
+            time.sleep(0.05)
+        self.wait_why(site, name, "ReplacingPods")
+        site.stop()  # SIGKILL, with its binding under way
+        site.start()
+        new = self.wait_pod(site, lost + "-1")
+        self.assertEqual(new["spec"]["hostname"], name + "-worker-1")
+        after = self.uids()
+        self.assertEqual(sorted(after), sorted([n for n in before if n != lost] + [lost + "-1"]))
+        self.assertTrue(all(after[n] == before[n] for n in before if n != lost))
+        self.assertEqual(self.state(site, name), "Running")
+        self.assertNotIn("Restarting", [t[0] for t in self.transitions(site, name)])
+        self.assertNotIn("ReplacingPods", site.ctl("why", name)[1])
+        self.assertEqual(site.ctl("cancel", "-y", name)[0], 0)
+        self.wait_state(site, name, "Cancelled")
+        self.assertEqual(self.pods(), [])
+
+    def test_a_dead_node_costs_one_pod_its_host(self):
+        site, name = self.begin("pod")
+        where = {p["metadata"]["name"]: p["spec"]["nodeName"] for p in self.pods()}
+        lost = name + "-worker-2-1"
+        self.ask("POST", "/_standin/node", {"name": where[lost], "ready": False})
+        new = self.wait_pod(site, lost + "-1")
+        self.assertNotIn(new["spec"]["nodeName"], where.values())
+        self.assertEqual(self.state(site, name), "Running")
+        self.assertIn(lost + "-1", site.ctl("describe", name)[1])
+
+    def test_a_role_restarts_on_its_hosts(self):
+        site = self.site(config=CONFIG)
+        self.start_at(site)
+        self.cluster(site)
+        text = job(pods=1, run="1h").rstrip("\n") + "\n" + (
+            "  - {name: second, replicas: 2, image: r.example.com/a:1, command: [x],"
+            " resources: {gpus: 8, gpuModel: H100}}\n  failurePolicy: {scope: role}\n"
+        )
+        name = self.submit(site, text)
+        self.wait_state(site, name, "Running")
+        where = {p["metadata"]["name"]: p["spec"]["nodeName"] for p in self.pods()}
+        self.delete_pod(name + "-second-1-1")
+        for index in (0, 1):
+            pod = self.wait_pod(site, "%s-second-%d-1-1" % (name, index))
+            self.assertEqual(pod["spec"]["nodeName"], where["%s-second-%d-1" % (name, index)])
+        self.assertIn(name + "-worker-0-1", self.uids())
+        self.assertEqual(len(self.pods()), 3)
+        self.assertEqual(self.state(site, name), "Running")
+
+
 if __name__ == "__main__":
     unittest.main()
