@@ -90,7 +90,7 @@ $(B)/queued: $(O)/queued/main.o $(ARCHIVES)
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(LIBS)
 
-$(B)/queuectl: $(call objs,client/cli/*.c) $(B)/libclient.a $(B)/libproto.a $(B)/libutil.a
+$(B)/queuectl: $(call objs,client/cli/*.c) $(B)/libclient.a $(B)/libproto.a $(B)/libshell.a $(B)/libcore.a $(B)/libutil.a
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(LIBS)
 

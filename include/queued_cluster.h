@@ -193,4 +193,18 @@ QUEUED_API int queued_defrag_plan(struct queued_client *c, struct queued_defrag 
                                   struct queued_error *error);
 QUEUED_API void queued_defrag_free(struct queued_defrag *plan);
 
+struct queued_config {
+    const char *text;    /* in force, with all defaults, as YAML */
+    const char *file;    /* that the daemon reads */
+    uint64_t generation; /* of what is in force */
+    uint64_t reloads;    /* readings since its start that were taken over, or the same */
+    uint64_t refusals;   /* and that were not */
+    const char *refusal; /* why the last was not; NULL: it was */
+};
+
+/* The configuration in force; for administrators. */
+QUEUED_API int queued_config(struct queued_client *c, struct queued_config **ret,
+                             struct queued_error *error);
+QUEUED_API void queued_config_free(struct queued_config *config);
+
 #endif

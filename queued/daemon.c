@@ -194,6 +194,17 @@ static bool find_user(void *ctx, const char *name, struct rpc_user *ret)
     return true;
 }
 
+static void tell_config(void *ctx, struct rpc_config *ret)
+{
+    const struct daemon *d = ctx;
+
+    config_text(d->config.now, &ret->text);
+    ret->file = d->config.path;
+    ret->n_good = d->config.n_good;
+    ret->n_refused = d->config.n_refused;
+    ret->refusal = d->config.refusal.text;
+}
+
 /* Before any library makes a thread, so that every thread has them blocked. */
 static int block_signals(void)
 {
@@ -229,6 +240,7 @@ static int open_door(struct daemon *d, struct err *err)
         .n_endpoints = d->config.boot->n_rpc,
         .loopback_user = d->config.boot->insecure_loopback_user,
         .user = find_user,
+        .config = tell_config,
         .user_ctx = d,
         .now_us = (uint64_t)clock_now(d),
     };

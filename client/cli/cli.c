@@ -43,6 +43,7 @@ const struct cli_command cli_commands[] = {
     {"tenant", "tenants; stop one and resume it", HELP_TENANT, cmd_tenant},
     {"reserve", "keep nodes for a tenant or for maintenance", HELP_RESERVE, cmd_reserve},
     {"defrag", "whom defragmentation would move", HELP_DEFRAG, cmd_defrag},
+    {"config", "check a configuration, compare it with the daemon's", HELP_CONFIG, cmd_config},
     {"completion", "a script that completes commands in the shell", HELP_COMPLETION,
      cmd_completion},
     {"version", "versions of this program and of the daemon", HELP_VERSION, cmd_version},

@@ -147,6 +147,7 @@ int cmd_quota(int argc, char **argv);
 int cmd_tenant(int argc, char **argv);
 int cmd_reserve(int argc, char **argv);
 int cmd_defrag(int argc, char **argv);
+int cmd_config(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_version(int argc, char **argv);

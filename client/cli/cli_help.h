@@ -263,6 +263,14 @@
     "                       for administrators; nothing is moved by asking\n\n"                    \
     "  -o FORMAT            table, json, yaml\n"
 
+#define HELP_CONFIG                                                                                \
+    "  queuectl config check queued.yaml\n"                                                        \
+    "  queuectl config diff queued.yaml\n\n"                                                       \
+    "queuectl config check FILE   is this file a good configuration of the daemon\n"               \
+    "queuectl config diff FILE    what it would change of the daemon that runs; for\n"             \
+    "                             administrators\n\n"                                              \
+    "  -o FORMAT                  diff: table, json, yaml\n"
+
 #define HELP_TENANT                                                                                \
     "  queuectl tenant get\n"                                                                      \
     "  queuectl tenant stop vision --reason \"moving the data\"\n"                                 \

@@ -75,5 +75,7 @@ int rpc_window_change(struct rpc_call *c, struct err *err); /* reserve and unres
 int rpc_window_list(struct rpc_call *c, struct err *err);
 /* rpc_defrag.c */
 int rpc_defrag_plan(struct rpc_call *c, struct err *err);
+/* rpc_config.c */
+int rpc_config_get(struct rpc_call *c, struct err *err);
 
 #endif

@@ -30,6 +30,7 @@ static const struct rpc_method_row rows[] = {
     {RPC_UNRESERVE, "reserve cancel", RPC_ADMIN, rpc_window_change},
     {RPC_RESERVATIONS, "reserve list", RPC_VIEWER, rpc_window_list},
     {RPC_DEFRAG, "defrag plan", RPC_ADMIN, rpc_defrag_plan},
+    {RPC_CONFIG, "config diff", RPC_ADMIN, rpc_config_get},
 };
 
 const struct rpc_method_row *rpc_methods(unsigned *ret_n)

@@ -276,6 +276,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__unreserve_request__descriptor, unreserve_rules},
     {&queued__v1__reservations_request__descriptor, header_only_rules},
     {&queued__v1__defrag_request__descriptor, header_only_rules},
+    {&queued__v1__config_request__descriptor, header_only_rules},
 };
 
 const struct rpc_rules *rpc_rules(unsigned *ret_n)

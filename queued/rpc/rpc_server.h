@@ -15,6 +15,7 @@
 #include "core/state.h"
 #include "port/store_port.h"
 #include "util/err.h"
+#include "util/str.h"
 
 /* Role of a caller, from the configuration. */
 enum rpc_role { RPC_VIEWER, RPC_SUBMITTER, RPC_TENANT_ADMIN, RPC_ADMIN };
@@ -23,6 +24,14 @@ struct rpc_user {
     enum rpc_role role;
     uint32_t n_tenants;
     const char *const *tenants; /* paths; each with its subtree */
+};
+
+/* The configuration in force. */
+struct rpc_config {
+    struct str text; /* the caller's */
+    const char *file;
+    uint64_t n_good, n_refused; /* readings since the start */
+    const char *refusal;        /* of the last reading; "" it was good */
 };
 
 struct rpc_setup {
@@ -35,7 +44,8 @@ struct rpc_setup {
     /* Configuration of a user by name; false: none, the caller may do nothing. root and the
      * daemon's own uid are admin without it. */
     bool (*user)(void *ctx, const char *name, struct rpc_user *ret);
-    void *user_ctx;
+    void (*config)(void *ctx, struct rpc_config *ret);
+    void *user_ctx;  /* of both */
     uint64_t now_us; /* for the instance id only */
 };
 

@@ -264,6 +264,7 @@ static const struct shape {
     [RPC_UNRESERVE] = {&queued__v1__unreserve_request__descriptor, true, false, fill_unreserve},
     [RPC_RESERVATIONS] = {&queued__v1__reservations_request__descriptor, false, false, fill_none},
     [RPC_DEFRAG] = {&queued__v1__defrag_request__descriptor, false, false, fill_none},
+    [RPC_CONFIG] = {&queued__v1__config_request__descriptor, false, false, fill_none},
 };
 
 _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==

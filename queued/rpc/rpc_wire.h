@@ -65,6 +65,7 @@ enum rpc_method {
     RPC_RESERVATIONS,
     RPC_CHECKPOINTED = 80,
     RPC_DEFRAG = 90,
+    RPC_CONFIG = 130,
     RPC_METHODS, /* numbers between may be unused */
 };
 

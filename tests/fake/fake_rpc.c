@@ -134,6 +134,13 @@ void fake_rpc_fini(struct fake_rpc *f)
     free(lock);
 }
 
+static void no_config(void *ctx, struct rpc_config *ret)
+{
+    (void)ctx;
+    str_add(&ret->text, "{}");
+    ret->file = ret->refusal = "";
+}
+
 struct rpc_setup fake_rpc_setup(struct fake_rpc *f)
 {
     return (struct rpc_setup){.state = f->state,
@@ -143,6 +150,7 @@ struct rpc_setup fake_rpc_setup(struct fake_rpc *f)
                               .endpoints = {f->ipc, f->tcp},
                               .loopback_user = "alice",
                               .user = find_user,
+                              .config = no_config,
                               .user_ctx = f};
 }
 

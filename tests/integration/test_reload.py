@@ -137,6 +137,47 @@ class Reload(DaemonTest):
         self.hup()
         self.one.wait_log("key=users[nobody].role")
 
+    def diff(self, *args):
+        code, out, err = self.one.ctl("config", "diff", self.one.where + "/wish.yaml", *args)
+        return code, out, err
+
+    def test_diff_says_what_a_file_would_change_and_what_needs_a_restart(self):
+        wish = self.text.replace("{H100: 96}", "{H100: 960}") + "nodeLostTimeout: 7m\n"
+        self.one.write("wish.yaml", wish)
+        code, out, err = self.diff()
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"nodeLostTimeout +5m +7m +no\n")
+        self.assertRegex(out, r"tenants\[vision\].limit.H100 +96 +960 +no\n")
+        self.assertIn("generation 1 is in force", err)
+        self.one.write("wish.yaml", wish.replace("/store}", "/store2}"))
+        code, out, err = self.diff("-o", "json")
+        self.assertEqual(code, 1)
+        got = json.loads(out)
+        self.assertTrue(got["needsRestart"])
+        self.assertEqual(
+            [c["key"] for c in got["changes"] if c["needsRestart"]], ["store.dir"])
+        self.one.write("wish.yaml", self.text)
+        self.assertIn("nothing would change", self.diff()[2])
+        self.assertEqual(self.count("configuration changed"), 0)
+
+    def test_diff_says_why_the_last_reading_was_refused(self):
+        self.one.write("wish.yaml", self.text)
+        self.change(more="nonsense: 1\n")
+        self.hup()
+        self.one.wait_log("the configuration was not taken over")
+        self.assertIn("the last reading was refused", self.diff()[2])
+        self.assertIn("nonsense", json.loads(self.diff("-o", "json")[1])["refusal"])
+        self.assertEqual(json.loads(self.diff("-o", "json")[1])["refusals"], 1)
+
+    def test_check_needs_no_daemon_and_names_the_line(self):
+        self.one.stop()
+        self.assertEqual(self.one.ctl("config", "check", self.one.config)[0], 0)
+        self.one.write("wish.yaml", self.text + "nonsense: 1\n")
+        code, _, err = self.one.ctl("config", "check", self.one.where + "/wish.yaml")
+        self.assertEqual(code, 2)
+        self.assertIn("wish.yaml:6:1: nonsense", err)
+        self.assertEqual(self.one.ctl("config", "check")[0], 2)
+
     def test_the_service_manager_is_told(self):
         self.one.stop()
         path = self.where + "/notify"

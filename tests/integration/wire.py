@@ -17,6 +17,7 @@ METHODS = {
     "checkpointed": 80, "update": 15, "drain": 16, "undrain": 17,
     "tenant-stop": 25, "tenant-resume": 26,
     "estimate": 30, "reserve": 31, "unreserve": 32, "reservations": 33, "defrag": 90,
+    "config": 130,
 }
 GOLDEN_ID = b"0123456789abcdef"
 GREETING = b"\xff" + b"\0" * 7 + b"\1\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" * 32
@@ -199,7 +200,7 @@ def golden():
                    (6, 7200 * 10**6), (7, "block"), (8, "rack")),
         "drain": ((2, "node-007"), (3, "disk swap")), "undrain": ((2, "node-007"),),
         "tenant-stop": ((2, "vision"), (3, "moving the data")), "tenant-resume": ((2, "vision"),),
-        "estimate": ((2, golden_spec()), (3, "node-007")), "defrag": (),
+        "estimate": ((2, golden_spec()), (3, "node-007")), "defrag": (), "config": (),
         "reserve": ((2, "power"), (3, "vision"), (4, 10**15), (5, 2 * 10**15), (6, "node-007"),
                     (9, "new cables"), (10, True)),
         "unreserve": ((2, "power"),), "reservations": (),

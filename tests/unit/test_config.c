@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "config.h"
+#include "config_diff.h"
 #include "config_read.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -384,9 +385,80 @@ static void the_schema_has_each_key_of_the_manual(void **state)
     free(page);
 }
 
+/* The changes between two texts as "path: was -> now" lines, restarts with an exclamation mark. */
+static char *diff(const char *was, const char *now)
+{
+    struct config *a = must_load(was), *b = must_load(now);
+    struct config_changes changes = {0};
+    struct str s = {0};
+
+    config_diff(a, b, &changes);
+    assert_int_equal(config_digest(a) != config_digest(b), changes.list.n > 0);
+    for (size_t i = 0; i < changes.list.n; i++) {
+        const struct config_change *c = &changes.list.v[i];
+
+        str_addf(&s, "%s%s: %s -> %s\n", c->needs_restart ? "!" : "", c->path,
+                 c->was ? c->was : "-", c->now ? c->now : "-");
+    }
+    config_changes_fini(&changes);
+    config_destroy(a);
+    config_destroy(b);
+    return str_take(&s);
+}
+
+static void a_difference_is_named_by_its_key(void **state)
+{
+    static const char base[] =
+        "models: {H100: [p], A100: [q]}\n"
+        "tenants: [{name: a, children: [{name: b, quota: {H100: 8}}]}]\n"
+        "pools: [{name: x, selector: {k: v}}, {name: y, selector: {k: w}}]\n";
+    static const struct {
+        const char *now, *changes;
+    } rows[] = {
+        {"models: {H100: [p], A100: [q]}\n"
+         "tenants: [{name: a, children: [{name: b, quota: {H100: 9, A100: 1}}]}]\n"
+         "pools: [{name: x, selector: {k: v}}, {name: y, selector: {k: w}}]\n",
+         "tenants[a].children[b].quota.A100: - -> 1\n"
+         "tenants[a].children[b].quota.H100: 8 -> 9\n"},
+        /* the order is what matters */
+        {"models: {A100: [q], H100: [p]}\n"
+         "tenants: [{name: a, children: [{name: b, quota: {H100: 8}}]}]\n"
+         "pools: [{name: y, selector: {k: w}}, {name: x, selector: {k: v}}]\n",
+         "!models: [H100, A100] -> [A100, H100]\npools: [x, y] -> [y, x]\n"},
+        {"models: {H100: [p, r], A100: [q]}\n"
+         "tenants: [{name: a}]\n"
+         "pools: [{name: x, selector: {k: v}}]\n"
+         "store: {dir: /s}\n"
+         "listen: {rpc: [\"ipc:///x\"]}\n"
+         "kubernetes: {bindMode: direct}\n"
+         "insecureLoopback: {user: u}\n",
+         "!insecureLoopback: - -> [user]\n!insecureLoopback.user: - -> u\n"
+         "!kubernetes.bindMode: bind -> direct\n"
+         "!listen.rpc: [ipc:///run/queued/queued.sock] -> [ipc:///x]\n"
+         "!models.H100: [p] -> [p, r]\n"
+         "pools: [x, y] -> [x]\npools[y].exclusive: [] -> -\npools[y].name: y -> -\n"
+         "pools[y].selector.k: w -> -\n"
+         "!store.dir: /var/lib/queued -> /s\n"
+         "tenants[a].children: [b] -> -\ntenants[a].children[b].name: b -> -\n"
+         "tenants[a].children[b].quota.H100: 8 -> -\ntenants[a].children[b].weight: 1 -> -\n"},
+    };
+    char *none = diff(full, full);
+
+    (void)state;
+    assert_string_equal(none, "");
+    free(none);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char *got = diff(base, rows[i].now);
+
+        assert_string_equal(got, rows[i].changes);
+        free(got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_difference_is_named_by_its_key),
         cmocka_unit_test(an_empty_file_gives_the_defaults),
         cmocka_unit_test(all_keys_arrive),
         cmocka_unit_test(tenants_are_paths_with_parents_before_children),

@@ -341,6 +341,7 @@ static const struct {
     {"v1-unreserve.bin", RPC_UNRESERVE},
     {"v1-reservations.bin", RPC_RESERVATIONS},
     {"v1-defrag.bin", RPC_DEFRAG},
+    {"v1-config.bin", RPC_CONFIG},
 };
 
 static void golden_requests_decode(void **state)
