@@ -142,6 +142,10 @@ static void add_tenant(struct str *b, const struct settings *s, uint32_t ix)
         str_add(b, ", tolerations: ");
         add_list(b, t->tolerations[0], sizeof(t->tolerations[0]), t->n_tolerations);
     }
+    if (t->n_auto_tolerations) {
+        str_add(b, ", autoTolerations: ");
+        add_list(b, t->auto_tolerations[0], sizeof(t->auto_tolerations[0]), t->n_auto_tolerations);
+    }
     if (t->max_runtime_us)
         add_duration(b, ", maxRuntime", t->max_runtime_us);
     str_add(b, ", userLimits: {");

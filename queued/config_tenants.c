@@ -131,6 +131,20 @@ static int read_tolerations(const struct yaml_at *at, void *out, struct err *err
                             err);
 }
 
+static int read_auto_tolerations(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct tenant_reading *tr = out;
+
+    return config_read_list(at,
+                            &(struct text_list){.first = tr->t.auto_tolerations[0],
+                                                .size = sizeof(tr->t.auto_tolerations[0]),
+                                                .max = ARRAY_LEN(tr->t.auto_tolerations),
+                                                .n = &tr->t.n_auto_tolerations,
+                                                .is_good = is_label_key,
+                                                .form = "a taint key (prefix/name)"},
+                            err);
+}
+
 static bool is_account(const char *s)
 {
     return str_is_dns_label(s, LABEL_MAX, false);
@@ -215,6 +229,7 @@ static const struct yaml_field tenant_fields[] = {
      .offset = offsetof(struct tenant_reading, t.max_runtime_us)},
     {.key = "userLimits", .read = read_user_limits},
     {.key = "children", .read = keep_children},
+    {.key = "autoTolerations", .read = read_auto_tolerations},
     {.key = "serviceAccounts", .read = read_accounts},
     {.key = "lendable", .read = read_lendable},
 };

@@ -145,6 +145,22 @@ int read_job_name(const struct yaml_at *at, void *draft, struct err *err)
     return 0;
 }
 
+/* Every name gets "-" and four characters: one that ends in "-" already is the same without. */
+int read_generate_name(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct spec_draft *d = draft;
+    const char *s;
+    size_t len;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    len = strlen(s);
+    d->spec.name = arena_strndup(d->arena, s, len - (len && s[len - 1] == '-'));
+    if (!str_is_dns_label(d->spec.name, JOB_BASE_NAME_MAX, true))
+        return yaml_fail(at, err, "\"%.70s\" is no beginning of a job name", s);
+    return 0;
+}
+
 int read_tenant(const struct yaml_at *at, void *draft, struct err *err)
 {
     struct spec_draft *d = draft;

@@ -42,6 +42,7 @@ int read_level(const struct yaml_at *at, void *out, struct err *err); /* const c
 int read_object_name(const struct yaml_at *at, void *out, struct err *err);
 
 /* Of a spec_draft. */
+int read_generate_name(const struct yaml_at *at, void *draft, struct err *err);
 int read_job_name(const struct yaml_at *at, void *draft, struct err *err);
 int read_tenant(const struct yaml_at *at, void *draft, struct err *err);
 int read_namespace(const struct yaml_at *at, void *draft, struct err *err);

@@ -40,15 +40,23 @@ static int read_kind(const struct yaml_at *at, void *out, struct err *err)
 }
 
 static const struct yaml_field metadata_fields[] = {
-    {"name", read_job_name, 0, true, NULL},
+    {"name", read_job_name, 0, false, NULL},
     {"labels", read_labels, 0, false, NULL},
     {"annotations", read_annotations, 0, false, NULL},
-    {"generateName", NULL, 0, false, "is not acted on by this version; use name"},
+    {"generateName", read_generate_name, 0, false, NULL},
     {"namespace", NULL, 0, false, "belongs to spec: write spec.namespace"},
 };
 
 static int read_metadata(const struct yaml_at *at, void *out, struct err *err)
 {
+    bool is_map = at->node->kind == YAML_MAP;
+    bool has_name = is_map && yaml_get(at->node, "name");
+    bool has_other = is_map && yaml_get(at->node, "generateName");
+
+    if (has_name && has_other)
+        return yaml_fail(at, err, "has name and generateName; keep one of them");
+    if (is_map && !has_name && !has_other)
+        return yaml_fail(at, err, "\"name\" is missing; add it");
     return yaml_walk(at, metadata_fields, ARRAY_LEN(metadata_fields), out, err);
 }
 

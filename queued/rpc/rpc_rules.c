@@ -32,6 +32,7 @@ static const struct rpc_rule toleration_rules[] = {
     {"value", RULE_LINE, 0, LABEL_MAX, 1},
     {"effect", RULE_LINE, 0, 32, 1},
     {"seconds", RULE_NUMBER, 0, TOLERATION_SECONDS_MAX, 1},
+    {"automatic", RULE_NUMBER, 0, 1, 1},
 };
 
 static const struct rpc_rule match_rules[] = {

@@ -55,6 +55,7 @@ static void tolerations_from(struct arena *a, const Queued__V1__Role *m, struct 
         r->tolerations[i].effect = name_from(a, t->effect);
         r->tolerations[i].is_limited = t->has_seconds;
         r->tolerations[i].seconds = t->seconds;
+        r->tolerations[i].is_automatic = t->automatic;
     }
 }
 
@@ -274,6 +275,7 @@ static void tolerations_to(struct arena *a, const struct spec_role *r, Queued__V
         t->effect = rpc_text(r->tolerations[i].effect);
         t->has_seconds = r->tolerations[i].is_limited;
         t->seconds = r->tolerations[i].seconds;
+        t->has_automatic = t->automatic = r->tolerations[i].is_automatic;
         m->tolerations[i] = t;
     }
 }

@@ -34,6 +34,7 @@ enum {
     ROLE_REFS_MAX = 64, /* variables from config maps, secrets and fields of the pod */
     ROLE_PULL_SECRETS_MAX = 8,
     TENANT_ACCOUNTS_MAX = 8,
+    TENANT_AUTO_MAX = 4, /* automatic tolerations */
     ROLE_SELECTOR_MAX = 32,
     ROLE_TOLERATIONS_MAX = 16,
     ROLE_EXTENDED_MAX = 8,

@@ -68,6 +68,8 @@ struct tenant_setting {
     usec_t max_runtime_us;             /* default of maxRuntime; 0: the parent's, at the top 24 h */
     uint32_t n_tolerations;
     char tolerations[8][LABEL_KEY_MAX + 1]; /* keys that its jobs may tolerate; "*" all */
+    uint32_t n_auto_tolerations;
+    char auto_tolerations[TENANT_AUTO_MAX][LABEL_KEY_MAX + 1]; /* keys that its jobs do tolerate */
     uint32_t n_accounts;
     char accounts[TENANT_ACCOUNTS_MAX][LABEL_MAX + 1]; /* service accounts that its jobs may use */
     uint32_t max_pending;                              /* waiting jobs of a user; 0: 10,000 */

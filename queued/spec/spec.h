@@ -38,6 +38,7 @@ struct spec_toleration {
     bool exists;        /* operator Exists; false: Equal */
     const char *value;  /* for Equal; NULL is "" */
     const char *effect; /* NoSchedule, PreferNoSchedule, NoExecute; NULL: every effect */
+    bool is_automatic;  /* of the tenant, by spec_check() */
     bool is_limited;    /* NoExecute, for so many seconds */
     uint64_t seconds;
 };

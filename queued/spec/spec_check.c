@@ -475,7 +475,7 @@ static int check_roles(struct check *c)
     if (s->n_roles < 1 || s->n_roles > JOB_ROLES_MAX)
         return spec_bad(c, "spec.roles", "must be 1 to 8");
     for (uint32_t i = 0; i < s->n_roles; i++) {
-        const struct spec_role *r = &s->roles[i];
+        struct spec_role *r = &s->roles[i];
 
         (void)snprintf(c->at, sizeof(c->at), "spec.roles[%u]", i);
         if (!r->name || !str_is_dns_label(r->name, ROLE_NAME_MAX, true))

@@ -22,7 +22,7 @@ bool spec_is_label_value(const char *v);
 bool spec_is_text(const char *s, size_t max);
 /* What a role says of its pods, and of its nodes. */
 int spec_check_pod(const struct check *c, const struct spec_role *r);
-int spec_check_placement(const struct check *c, const struct spec_role *r);
+int spec_check_placement(const struct check *c, struct spec_role *r);
 int spec_check_licences(const struct check *c);
 
 int spec_check_array(const struct check *c);

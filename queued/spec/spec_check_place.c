@@ -16,6 +16,9 @@ static bool may_tolerate(const struct check *c, const char *key)
             if (strcmp(ts->tolerations[i], "*") == 0 ||
                 (key && strcmp(ts->tolerations[i], key) == 0))
                 return true;
+        for (uint32_t i = 0; i < ts->n_auto_tolerations; i++)
+            if (key && strcmp(ts->auto_tolerations[i], key) == 0)
+                return true;
     }
     return false;
 }
@@ -109,7 +112,50 @@ static int check_spread(const struct check *c, const struct spec_role *r)
     return 0;
 }
 
-int spec_check_placement(const struct check *c, const struct spec_role *r)
+static bool tolerates(const struct spec_role *r, const char *key)
+{
+    for (uint32_t i = 0; i < r->n_tolerations; i++)
+        if (r->tolerations[i].exists && !r->tolerations[i].effect &&
+            !r->tolerations[i].is_limited &&
+            (!r->tolerations[i].key || strcmp(r->tolerations[i].key, key) == 0))
+            return true;
+    return false;
+}
+
+/* Those of the tenant as it is now: a job that changes its tenant leaves those of the old one. */
+static int take_automatic(const struct check *c, struct spec_role *r)
+{
+    struct spec_toleration *all =
+        arena_alloc(&c->spec->arena, ROLE_TOLERATIONS_MAX * sizeof(*r->tolerations));
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->n_tolerations; i++) {
+        if (r->tolerations[i].is_automatic)
+            continue;
+        if (n == ROLE_TOLERATIONS_MAX)
+            return spec_bad(c, ".placement.tolerations", "more than 16");
+        all[n++] = r->tolerations[i];
+    }
+    r->tolerations = all;
+    r->n_tolerations = n;
+    for (uint32_t t = c->tenant; t != IX_NONE; t = c->settings->tenants[t].parent) {
+        const struct tenant_setting *ts = &c->settings->tenants[t];
+
+        for (uint32_t i = 0; i < ts->n_auto_tolerations; i++) {
+            if (tolerates(r, ts->auto_tolerations[i]))
+                continue;
+            if (r->n_tolerations == ROLE_TOLERATIONS_MAX)
+                return spec_bad(c, ".placement.tolerations", "more than 16 with the tenant's own");
+            all[r->n_tolerations++] = (struct spec_toleration){
+                .key = arena_strdup(&c->spec->arena, ts->auto_tolerations[i]),
+                .exists = true,
+                .is_automatic = true};
+        }
+    }
+    return 0;
+}
+
+int spec_check_placement(const struct check *c, struct spec_role *r)
 {
     if (r->node_selector.n > ROLE_SELECTOR_MAX)
         return spec_bad(c, ".placement.nodeSelector", "more than 32");
@@ -117,8 +163,8 @@ int spec_check_placement(const struct check *c, const struct spec_role *r)
         if (!r->node_selector.v[i].key || !spec_is_qualified(r->node_selector.v[i].key) ||
             !r->node_selector.v[i].value || !spec_is_label_value(r->node_selector.v[i].value))
             return spec_bad(c, ".placement.nodeSelector", "must be label keys with label values");
-    if (r->n_tolerations > ROLE_TOLERATIONS_MAX)
-        return spec_bad(c, ".placement.tolerations", "more than 16");
+    if (take_automatic(c, r))
+        return -1;
     for (uint32_t i = 0; i < r->n_tolerations; i++) {
         const struct spec_toleration *t = &r->tolerations[i];
 
@@ -136,7 +182,7 @@ int spec_check_placement(const struct check *c, const struct spec_role *r)
         if (t->is_limited && (!t->effect || strcmp(t->effect, "NoExecute") != 0))
             return spec_bad(c, ".placement.tolerations",
                             "tolerationSeconds needs the effect NoExecute");
-        if (!may_tolerate(c, t->key))
+        if (!t->is_automatic && !may_tolerate(c, t->key))
             return err_set(c->err, ERR_REFUSED,
                            "%s.placement.tolerations: tenant %s may not tolerate '%s'; its list is "
                            "in the configuration",

@@ -109,6 +109,7 @@ static void make_tolerations(role_record *r, const struct spec_role *role, struc
         t->effect = text(from->effect);
         t->has_seconds = from->is_limited;
         t->seconds = from->seconds;
+        PACK(t, automatic, from->is_automatic);
         r->tolerations[i] = t;
     }
 }
@@ -328,6 +329,7 @@ static void take_tolerations(struct spec_role *role, const role_record *r, struc
             .effect = copy(a, t->effect),
             .is_limited = t->has_seconds,
             .seconds = t->seconds,
+            .is_automatic = t->automatic,
         };
     }
 }

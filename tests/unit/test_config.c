@@ -57,7 +57,8 @@ static const char full[] =
     "tenants:\n"
     "- {name: vision, quota: {H100: 64}, limit: {H100: 96, A100: 0}, weight: 2, namespaces: "
     "[vision],\n"
-    "   serviceAccounts: [trainer, s3], tolerations: [\"*\"], maxRuntime: 24h, userLimits: "
+    "   serviceAccounts: [trainer, s3], autoTolerations: [nvidia.com/gpu], tolerations: [\"*\"], "
+    "maxRuntime: 24h, userLimits: "
     "{pending: 1000, "
     "running: {H100: 32}}, lendable: {H100: 24}}\n"
     "- name: foundation\n"
@@ -178,6 +179,7 @@ static void tenants_are_paths_with_parents_before_children(void **state)
     assert_int_equal(s->tenants[vision].user_limit.gpus[1], 0);
     assert_int_equal(s->tenants[vision].unlent.gpus[0], 64 - 24);
     assert_string_equal(s->tenants[vision].tolerations[0], "*");
+    assert_string_equal(s->tenants[vision].auto_tolerations[0], "nvidia.com/gpu");
     assert_int_equal(s->tenants[vision].n_accounts, 2);
     assert_string_equal(s->tenants[vision].accounts[1], "s3");
     config_destroy(c);
@@ -274,6 +276,7 @@ static const struct {
     {"tenants: [{name: a, quota: {H100: -1}}]\n", "tenants[0].quota.H100: "},
     {"tenants: [{name: a, quota: {H100: 0x10}}]\n", "tenants[0].quota.H100: "},
     {"tenants: [{name: a, lendable: {H900: 1}}]\n", "tenants[0].lendable.H900: \"H900\" is not a"},
+    {"tenants: [{name: a, autoTolerations: [\"*\"]}]\n", "tenants[0].autoTolerations"},
     {"tenants: [{name: a, serviceAccounts: [\"no name\"]}]\n", "tenants[0].serviceAccounts"},
     {"tenants: [{name: a, userLimits: {running: {H100: 0}}}]\n",
      "tenants[0].userLimits.running: must be at least 1"},

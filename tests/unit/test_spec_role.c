@@ -333,6 +333,45 @@ static struct spec *stored(const struct spec *s)
     return got;
 }
 
+static void a_job_tolerates_what_its_tenant_always_does(void **state)
+{
+    struct spec *s = site_spec("job", 2, 8), *again;
+    uint32_t child = site_tenant(&settings, "t/child"), other = site_tenant(&settings, "u");
+    struct spec_role *r = &s->roles[0];
+    struct err err;
+
+    (void)state;
+    settings.tenants[0].n_auto_tolerations = settings.tenants[child].n_auto_tolerations = 1;
+    (void)strcpy(settings.tenants[0].auto_tolerations[0], "team");
+    (void)strcpy(settings.tenants[child].auto_tolerations[0], "nvidia.com/gpu");
+    settings.tenants[other].n_tolerations = 1;
+    (void)strcpy(settings.tenants[other].tolerations[0], "sick");
+    s->tenant = "t/child";
+    tolerated_for_a_time(s);
+    for (int i = 0; i < 2; i++) { /* checked again: not taken twice */
+        if (spec_check(s, &settings, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(r->n_tolerations, 3);
+        assert_string_equal(r->tolerations[1].key, "nvidia.com/gpu");
+        assert_string_equal(r->tolerations[2].key, "team");
+        assert_true(r->tolerations[2].exists && r->tolerations[2].is_automatic);
+    }
+    again = stored(s);
+    assert_true(again->roles[0].tolerations[2].is_automatic);
+    again->tenant = "u"; /* another tenant has others */
+    again->ns = NULL;
+    assert_int_equal(spec_check(again, &settings, NULL), 0);
+    assert_int_equal(again->roles[0].n_tolerations, 1);
+    r->tolerations[2].is_automatic = false; /* said by the job, and allowed to it */
+    assert_int_equal(spec_check(s, &settings, NULL), 0);
+    assert_int_equal(r->n_tolerations, 3);
+    s->tenant = "u";
+    s->ns = NULL;
+    assert_int_equal(spec_check(s, &settings, NULL), -1);
+    spec_destroy(again);
+    spec_destroy(s);
+}
+
 static void each_field_of_a_role_travels_and_changes_the_digest(void **state)
 {
     struct str seen[ARRAY_LEN(good) + 1];
@@ -365,6 +404,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_fault_of_a_role_is_refused_with_its_path, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_job_tolerates_what_its_tenant_always_does, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(each_field_of_a_role_travels_and_changes_the_digest, set_up,
                                         tear_down),

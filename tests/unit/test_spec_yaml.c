@@ -298,6 +298,33 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
 #define HEAD "apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {name: a}\n"
 #define ROLE "  roles:\n  - image: b\n"
 
+static void a_generated_name_is_a_name_with_or_without_its_dash(void **state)
+{
+    static const char *const beginnings[] = {"train", "train-"};
+    char text[256];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
+        struct spec_file f;
+
+        (void)snprintf(text, sizeof(text),
+                       "apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {generateName: %s}\n"
+                       "spec:\n" ROLE,
+                       beginnings[i]);
+        f = load_text(text);
+        assert_string_equal(f.specs[0].name, "train");
+        spec_file_fini(&f);
+    }
+    assert_refused("apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {generateName: -}\n"
+                   "spec:\n" ROLE,
+                   "metadata.generateName: \"-\" is no beginning");
+    assert_refused("apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {}\nspec:\n" ROLE,
+                   "metadata: \"name\" is missing");
+    assert_refused("apiVersion: gang.queued/v1\nkind: GangJob\n"
+                   "metadata: {name: a, generateName: b}\nspec:\n" ROLE,
+                   "keep one of them");
+}
+
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
@@ -470,6 +497,7 @@ int main(void)
         cmocka_unit_test(topology_any_is_a_wish_too),
         cmocka_unit_test(a_file_may_hold_several_jobs),
         cmocka_unit_test(what_is_printed_reads_back_to_the_same_spec),
+        cmocka_unit_test(a_generated_name_is_a_name_with_or_without_its_dash),
         cmocka_unit_test(what_is_not_acted_on_is_refused_with_its_path),
         cmocka_unit_test(mistakes_are_answered_with_place_path_and_remedy),
         cmocka_unit_test(set_changes_the_tree_before_it_is_read),
