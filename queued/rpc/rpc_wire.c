@@ -188,8 +188,6 @@ static int fill_filter(struct rpc_request *r, const Queued__V1__JobFilter *m, st
     f->user = copy(&r->arena, m->user);
     f->labels = rpc_pairs_from(&r->arena, m->labels, m->n_labels);
     f->array = copy(&r->arena, m->array);
-    if (*f->array && r->method != RPC_LIST)
-        return err_set(err, ERR_INVALID, "filter.array: goes with a list only");
     return fill_states(f, m, err);
 }
 
@@ -219,6 +217,8 @@ static int fill_watch(struct rpc_request *r, const ProtobufCMessage *base, struc
     if (!m->has_credit)
         return err_set(err, ERR_INVALID, "credit: say how many events you will take, 1..%d",
                        RPC_CREDIT_MAX);
+    if (m->filter && m->filter->array && *m->filter->array)
+        return err_set(err, ERR_INVALID, "filter.array: goes with a list only");
     return fill_filter(r, m->filter, err);
 }
 

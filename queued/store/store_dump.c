@@ -139,6 +139,18 @@ static void add_roles_of_job(struct str *b, const Queued__Record__JobRecord *r)
     str_add(b, "]");
 }
 
+/* Pairs of the first and last of a range. */
+static void add_ranges(struct str *b, const char *name, const uint32_t *v, size_t n)
+{
+    if (n == 0)
+        return;
+    add_name(b, name);
+    str_add(b, "[");
+    for (size_t i = 0; i < n; i++)
+        str_addf(b, "%s%u", i ? "," : "", v[i]);
+    str_add(b, "]");
+}
+
 static void dump_job(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
 {
     const Queued__Record__JobRecord *r = (const Queued__Record__JobRecord *)m;
@@ -168,6 +180,14 @@ static void dump_job(struct str *b, struct store_bytes key, const ProtobufCMessa
     add_nonzero(b, "ended_at", r->ended_at);
     if (r->has_exit_code && r->exit_code >= 0)
         add_int(b, "exit_code", r->exit_code);
+    if (r->array)
+        add_id(b, "array", r->array);
+    if (r->array)
+        add_int(b, "array_index", r->array_index);
+    add_ranges(b, "array_waiting", r->array_waiting, r->n_array_waiting);
+    add_ranges(b, "array_succeeded", r->array_succeeded, r->n_array_succeeded);
+    add_ranges(b, "array_failed", r->array_failed, r->n_array_failed);
+    add_nonzero(b, "array_cancelled", r->array_cancelled);
     add_flag(b, "has_service", r->has_service);
     add_flag(b, "has_pods", r->has_pods);
     add_roles_of_job(b, r);
