@@ -37,7 +37,8 @@ static void count_row(struct sim *s, const struct job_note *note)
     for (unsigned i = 0; i < n; i++) {
         bool is_to = rows[i].to == note->to ||
                      (rows[i].to == JOB_OUTCOME &&
-                      (job_state_is_terminal(note->to) || note->to == JOB_PENDING));
+                      (job_state_is_terminal(note->to) || note->to == JOB_PENDING ||
+                       note->event == JOB_EV_NO_INDEX_RUNS));
 
         if (rows[i].from == note->from && rows[i].event == note->event && is_to) {
             s->rows[i]++;
@@ -97,6 +98,7 @@ static void check_note(struct sim *s, const struct job_note *note)
 
 static void check_reply(struct sim *s, const struct reply *r)
 {
+    const struct job *j = state_job(s->state, r->answer.job);
     struct spec *spec = NULL;
     struct err err;
 
@@ -104,9 +106,9 @@ static void check_reply(struct sim *s, const struct reply *r)
     sim_note(s, r->answer.job.v);
     if (r->answer.code != ERR_OK || r->answer.job.v == 0)
         return;
-    if (r->answer.is_again && !state_job(s->state, r->answer.job))
+    if (r->answer.is_again && !j)
         return; /* its record has expired, its key has not */
-    if (s->inner.read_spec(s->inner.ctx, r->answer.job, &spec, &err))
+    if (s->inner.read_spec(s->inner.ctx, j ? job_spec_id(j) : r->answer.job, &spec, &err))
         s->failed = err_set(&s->err, ERR_INTERNAL, "answered for job %llx before it was stored: %s",
                             (unsigned long long)r->answer.job.v, err.text);
     spec_destroy(spec);

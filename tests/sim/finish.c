@@ -37,7 +37,8 @@ static bool is_moving(const struct sim *s)
 
         if (job_state_is_terminal(j->state) || j->state == JOB_HELD)
             continue;
-        if (j->state != JOB_PENDING || (j->max_queue_us && !j->waits.n) || j->not_before > s->now)
+        if (j->state != JOB_PENDING || (j->max_queue_us && !j->waits.n && !j->array) ||
+            j->not_before > s->now)
             return true;
     }
     return false;
@@ -55,7 +56,7 @@ static int not_at_rest(struct sim *s)
         const struct job *j = s->state->by_id.v[i];
 
         if (!job_state_is_terminal(j->state) && j->state != JOB_HELD &&
-            (j->state != JOB_PENDING || (j->max_queue_us && !j->waits.n)))
+            (j->state != JOB_PENDING || (j->max_queue_us && !j->waits.n && !j->array)))
             return err_set(
                 &s->err, ERR_INTERNAL,
                 "does not come to rest: job %s is %s, attempt %u, %u of %u gone, %u done, "

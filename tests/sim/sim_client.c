@@ -179,6 +179,18 @@ static struct job_id some_job(const struct client *c, usec_t now)
     return c->promises.v[c->promises.n - 1 - back].job;
 }
 
+/* Of an array: one of its indices for what the whole cannot do, and now and then for the rest.
+ * Without a draw, so that older seeds stay what they were. */
+static struct job_id one_of(const struct client *c, struct job_id job, enum job_verb verb,
+                            usec_t now)
+{
+    const struct job *j = state_job(c->state, job);
+
+    if (!j || !j->array || !j->array->live.n || (verb < VERB_REQUEUE && now / 1000 % 3))
+        return job;
+    return j->array->live.v[(uint64_t)now / 7 % j->array->live.n]->id;
+}
+
 /* Held jobs are released more often than others are held: they have to end, too. */
 static void change(struct client *c, struct inbox *inbox, usec_t now)
 {
@@ -191,7 +203,7 @@ static void change(struct client *c, struct inbox *inbox, usec_t now)
 
     r->is_verb = true;
     r->verb = verbs[rng_below(c->rng, ARRAY_LEN(verbs))];
-    r->job = job;
+    r->job = job = one_of(c, job, r->verb, now);
     send(c, r, inbox, now);
     if (r->verb == VERB_PREEMPT && rng_one_in(c->rng, 2)) { /* it saves at once */
         r = new_request(c);

@@ -160,6 +160,18 @@ static void some_instants(struct spec *s, uint64_t seed)
         s->deadline_us = (INT64_C(1790000000) + (int64_t)(seed % 1500)) * USEC_PER_SEC;
 }
 
+/* The same: a small sweep, sometimes with a hole, sometimes with failFast. */
+static void some_array(struct spec *s, uint64_t seed)
+{
+    static const char *const indices[] = {"0-3", "0-9", "1,3,5-7", "0-20:4"};
+
+    if (seed % 7 != 3 || spec_pods(s) > 8)
+        return;
+    s->array_indices = indices[seed / 7 % ARRAY_LEN(indices)];
+    s->array_parallel = (uint32_t)(seed / 31 % 4); /* 0: all */
+    s->array_fails_fast = seed / 127 % 3 == 0;
+}
+
 static void some_role(struct spec *s, struct spec_role *r, uint32_t ix, struct rng *g)
 {
     static const uint32_t gpus[] = {1, 1, 2, 2, 4, 8, 8, 3, 9};
@@ -360,6 +372,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     }
     some_growth(s, &g);
     some_instants(s, seed);
+    some_array(s, seed);
     some_licence(s);
     return s;
 }
