@@ -140,9 +140,10 @@ uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_ga
     for (uint32_t i = 0; i < j->claim->n_victims; i++) {
         const struct victim *v = &j->claim->victims[i];
         const struct job *o = claim_victim(s, v);
-        const struct member *m = o && v->pod ? &o->members[v->pod - 1] : NULL;
+        const struct member *m =
+            o && v->pod && v->pod <= o->n_members ? &o->members[v->pod - 1] : NULL;
 
-        if (!o || (m && !m->is_going))
+        if (!o || (v->pod && (!m || !m->is_going)))
             continue;
         gpus += m ? (uint64_t)o->demand->roles[m->role].each.amount[RES_GPUS] : o->charged_gpus;
         *ret_gangs += last != o;

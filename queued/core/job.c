@@ -247,6 +247,15 @@ void job_count_going(struct tenants *t, const struct job *j, tenant_count *count
         job_count_pods(t, j, r, j->going[r], count);
 }
 
+void job_all_gpus(const struct job *j, uint64_t ret[MODELS_MAX])
+{
+    job_gpus(j, j->models, ret);
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        if (j->models[r] != MODELS_MAX)
+            ret[j->models[r]] +=
+                (uint64_t)j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+}
+
 bool job_is_going(const struct job *j)
 {
     for (uint32_t r = 0; r < j->demand->n_roles; r++)

@@ -235,5 +235,7 @@ void job_count_pods(struct tenants *t, const struct job *j, uint32_t role, uint3
                     tenant_count *count);
 void job_count_going(struct tenants *t, const struct job *j, tenant_count *count);
 bool job_is_going(const struct job *j); /* is a pod of it? */
+/* What it is charged, with those. */
+void job_all_gpus(const struct job *j, uint64_t ret[MODELS_MAX]);
 
 #endif

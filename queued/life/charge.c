@@ -17,16 +17,6 @@ static void settle(struct state *s, const struct job *j, uint32_t model, int64_t
     tenant_charge_user(&s->tenants, job_account(j), model, gpus);
 }
 
-/* With those that are going. */
-static void all_gpus(const struct job *j, uint64_t ret[MODELS_MAX])
-{
-    job_gpus(j, j->models, ret);
-    for (uint32_t r = 0; r < j->demand->n_roles; r++)
-        if (j->models[r] != MODELS_MAX)
-            ret[j->models[r]] +=
-                (uint64_t)j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
-}
-
 void job_charge(struct state *s, struct job *j)
 {
     uint64_t gpus[MODELS_MAX];
@@ -34,7 +24,7 @@ void job_charge(struct state *s, struct job *j)
     j->charged_gpus = 0;
     if (j->n_members == 0)
         return;
-    all_gpus(j, gpus);
+    job_all_gpus(j, gpus);
     for (uint32_t m = 0; m < MODELS_MAX; m++) {
         j->charged_gpus += (uint32_t)gpus[m];
         if (gpus[m] && j->tenant_ix != IX_NONE)
@@ -49,7 +39,7 @@ void job_refund(struct state *s, struct job *j)
 {
     uint64_t gpus[MODELS_MAX];
 
-    all_gpus(j, gpus);
+    job_all_gpus(j, gpus);
     for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
         if (gpus[m] && j->tenant_ix != IX_NONE)
             settle(s, j, m, -(int64_t)gpus[m], s->now);

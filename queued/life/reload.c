@@ -95,7 +95,8 @@ static void count(struct state *s, const struct job *j)
         job_count_gpus(t, j, tenant_expect);
     if (j->is_leaving && !j->move)
         job_count_gpus(t, j, tenant_spare);
-    job_gpus(j, j->models, gpus);
+    job_count_going(t, j, tenant_spare);
+    job_all_gpus(j, gpus);
     for (uint32_t m = 0; m < MODELS_MAX && (j->charged_gpus || j->claim); m++) {
         if (!gpus[m])
             continue;

@@ -281,11 +281,7 @@ static int check_tenants(const struct state *s, struct err *err)
             job_count_gpus(&t, j, tenant_charge);
         job_count_going(&t, j, tenant_charge);
         job_count_going(&t, j, tenant_spare);
-        job_gpus(j, j->models, gpus);
-        for (uint32_t r = 0; r < j->demand->n_roles; r++)
-            if (j->models[r] != MODELS_MAX)
-                gpus[j->models[r]] +=
-                    j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+        job_all_gpus(j, gpus);
         for (uint32_t m = 0; m < MODELS_MAX && (j->charged_gpus || j->claim); m++)
             tenant_charge_user(&t, job_account(j), m, (int64_t)gpus[m]);
         for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus && s->settings->shares_users; m++)

@@ -40,12 +40,9 @@ static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool 
             t = s->settings->tenants[t].parent;
         if (t == IX_NONE)
             continue;
-        job_gpus(j, j->models, gpus);
+        job_all_gpus(j, gpus);
         sum += gpus[model];
         is_judged |= gpus[model] && j->config_generation == s->state->meta.config_generation;
-        for (uint32_t r = 0; r < j->demand->n_roles; r++)
-            if (j->models[r] == model)
-                sum += (uint64_t)j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
     }
     return is_judged ? sum : 0;
 }
