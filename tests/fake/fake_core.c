@@ -192,6 +192,9 @@ void core_gone_all(struct core *c, struct job_id id)
 {
     const struct job *j = state_job(c->state, id);
 
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].is_going)
+            core_gone(c, j, i);
     for (uint32_t i = 0; i < j->n_members; i++) /* none is left once the gang is requeued */
         core_gone(c, j, i);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prop_preempt.c - random small sites under preemption: nobody leaves in vain, nobody who could be
- * given back, nobody too young, and it comes to an end.
+ * given back, nobody too young, no gang while surplus is enough, and it comes to an end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +14,11 @@
 
 #include "core/backfill.h"
 #include "core/cycle.h"
+#include "core/elastic.h"
 #include "core/future.h"
 #include "../fake/invariant.h"
 #include "core/preempt.h"
+#include "core/surplus.h"
 #include "life/job_life.h"
 #include "life/state_apply.h"
 #include "util/mem.h"
@@ -27,7 +29,7 @@ enum { SEEDS = 150, STEPS = 25, SETTLE = 12, NODES = 6 };
 
 static const int32_t priorities[] = {100, 100, 500, 800, 1000};
 
-static uint64_t n_claims, n_reclaims, n_several;
+static uint64_t n_claims, n_reclaims, n_several, n_shrinks;
 
 static void make(struct core *c, struct rng *g)
 {
@@ -61,18 +63,70 @@ static void submit(struct core *c, struct rng *g)
     s->max_runtime_us = INT64_C(1000) * 3600 * USEC_PER_SEC;
     if (rng_one_in(g, 3))
         s->topology_required = levels[rng_below(g, 3)];
+    if (s->roles[0].replicas > 1 && rng_one_in(g, 2)) {
+        s->roles[0].min_replicas = 1 + rng_below(g, s->roles[0].replicas - 1);
+        s->elastic_step = 1 + rng_below(g, 2);
+    }
     (void)core_submit(c, s);
 }
 
 static bool is_out(const struct ev_claimed *e, const struct job *j, uint32_t but)
 {
     for (uint32_t i = 0; i < e->n_victims; i++)
-        if (i != but && e->victims[i].job.v == j->id.v)
+        if (i != but && !e->victims[i].pod && e->victims[i].job.v == j->id.v)
             return true;
     return false;
 }
 
-/* Would the taker fit if these victims, but for one, were gone with all that leaves anyway? */
+/* A pod of a gang leaves the fork, and its tenant's charge. */
+static void release_pod(const struct job *v, uint32_t member, struct cluster *fork,
+                        struct state *shadow)
+{
+    struct resources asks;
+
+    state_pod_asks(v, v->members[member].role, &asks);
+    cluster_release(fork, v->members[member].node_ix, &asks);
+    job_count_pods(&shadow->tenants, v, v->members[member].role, 1, tenant_refund);
+}
+
+/* Pods that are victims, but for one, or for the step that it is of. */
+static void release_pods(const struct ev_claimed *e, uint32_t but, struct cluster *fork,
+                         struct state *shadow)
+{
+    for (uint32_t i = 0; i < e->n_victims; i++) {
+        const struct job *v = state_job(shadow, e->victims[i].job);
+        bool is_kept = i == but || (but < e->n_victims && v->demand->step > 1 &&
+                                    e->victims[but].job.v == v->id.v);
+
+        if (e->victims[i].pod && !is_kept)
+            release_pod(v, e->victims[i].pod - 1, fork, shadow);
+    }
+}
+
+/* All that gangs of the taker's tenant have beyond their need, if it may take it by priority. */
+static void release_surplus(const struct core *c, const struct job *taker, struct cluster *fork,
+                            struct state *shadow)
+{
+    struct surplus all = {0};
+
+    for (size_t i = 0; i < shadow->active.n; i++) {
+        const struct job *v = shadow->active.v[i];
+        uint32_t *domains = xcalloc(v->n_members + 1, sizeof(*domains));
+
+        all.steps.n = all.pods.n = 0;
+        if (v->tenant_ix == taker->tenant_ix && v->priority < taker->priority && !v->is_leaving &&
+            v->demand->is_preemptible && v->running_at + c->settings.min_runtime_us <= c->now)
+            surplus_list(v, domains, &all);
+        for (size_t k = 0; k < all.pods.n; k++)
+            release_pod(v, all.pods.v[k], fork, shadow);
+        free(domains);
+    }
+    vec_fini(&all.pods);
+    vec_fini(&all.steps);
+}
+
+/* Would the taker fit if these victims, but for one, were gone with all that leaves anyway? None
+ * given: without the surplus of its tenant. */
 static bool would_fit(struct core *c, struct job *taker, const struct ev_claimed *e, uint32_t but)
 {
     struct state shadow = *c->state;
@@ -94,12 +148,17 @@ static bool would_fit(struct core *c, struct job *taker, const struct ev_claimed
         const struct job *v = shadow.active.v[i];
         bool goes = v->state == JOB_STOPPING || v->state == JOB_PREEMPTING;
 
-        if (!goes && !v->is_leaving && !is_out(e, v, but))
+        elastic_end_going(v, &c->state->cluster, fork);
+        if (!goes && !v->is_leaving && (!e || !is_out(e, v, but)))
             continue;
         future_release(fork, v);
         if (!v->is_leaving)
             job_count_gpus(&shadow.tenants, v, tenant_refund);
     }
+    if (e)
+        release_pods(e, but, fork, &shadow);
+    else
+        release_surplus(c, taker, fork, &shadow);
     backfill_close(c->state, taker, closed);
     room.on = fork;
     fits = cycle_try(&shadow, taker, &room, &ev);
@@ -110,9 +169,19 @@ static bool would_fit(struct core *c, struct job *taker, const struct ev_claimed
     return fits;
 }
 
+static uint32_t n_pods_of(const struct ev_claimed *e, const struct job *v)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < e->n_victims; i++)
+        n += e->victims[i].job.v == v->id.v;
+    return n;
+}
+
 static void check_claim(struct core *c, const struct ev_claimed *e)
 {
     struct job *taker = state_job(c->state, e->placed.job);
+    bool is_any_whole = false;
 
     n_claims++;
     n_several += e->n_victims > 1;
@@ -133,7 +202,14 @@ static void check_claim(struct core *c, const struct ev_claimed *e)
                          quota > 0);
         }
         assert_false(would_fit(c, taker, e, i)); /* could be given back */
+        is_any_whole |= !e->victims[i].pod;
+        if (e->victims[i].pod) {
+            n_shrinks++;
+            assert_true(elastic_surplus(v, 0) >= n_pods_of(e, v));
+        }
     }
+    if (is_any_whole && taker->priority > 500)
+        assert_false(would_fit(c, taker, NULL, UINT32_MAX));
 }
 
 static void check(const struct core *c)
@@ -168,6 +244,17 @@ static unsigned decide(struct core *c)
     return told;
 }
 
+/* Pods that joined run; of those that were told to go, some or all have gone. */
+static void live_on(struct core *c, struct rng *g, const struct job *j, bool is_all)
+{
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        if (j->members[i].is_new)
+            core_see(c, j, i, POD_RUNNING, 0);
+        else if (j->members[i].is_going && (is_all || rng_one_in(g, 2)))
+            core_gone(c, j, i);
+    }
+}
+
 /* What was placed runs; of those who were told, some or all are gone. */
 static void live(struct core *c, struct rng *g, bool is_all)
 {
@@ -180,6 +267,8 @@ static void live(struct core *c, struct rng *g, bool is_all)
             core_see_all(c, j->id, POD_RUNNING);
         else if (j->state == JOB_PREEMPTING && (is_all || rng_one_in(g, 2)))
             core_gone_all(c, j->id);
+        else if (j->state == JOB_RUNNING)
+            live_on(c, g, j, is_all);
     }
     core_forget(c);
 }
@@ -214,6 +303,7 @@ static void nobody_leaves_in_vain_or_for_ever(void **state)
     assert_true(n_claims > SEEDS);
     assert_true(n_reclaims > SEEDS / 10);
     assert_true(n_several > SEEDS / 10);
+    assert_true(n_shrinks > SEEDS / 10);
 }
 
 int main(void)
