@@ -277,6 +277,14 @@ struct queued_changed {
 QUEUED_API int queued_change(struct queued_client *c, const struct queued_change *change,
                              struct queued_changed *ret, struct queued_error *error);
 
+enum { QUEUED_CHANGES_MAX = 32 };
+
+/* Several changes that are asked for at once and stored together; each is made or refused for
+ * itself. n: at most QUEUED_CHANGES_MAX. errors[i].code QUEUED_OK: ret[i] is what came of
+ * changes[i]. -1: there is an error. */
+QUEUED_API int queued_change_all(struct queued_client *c, const struct queued_change *changes,
+                                 size_t n, struct queued_changed *ret, struct queued_error *errors);
+
 /* NULL and 0: stays as it is. */
 struct queued_update {
     const char *job;    /* name, id or unique prefix */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* change_jobs.c - one call a job; lines at once, documents at the end.
+/* change_jobs.c - a request for each job, many at once; lines as they are done, documents at the
+ * end.
  *
  * What is not named one by one is counted and asked about first, unless -y says so.
  */
 #include "change_jobs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -43,46 +45,74 @@ int change_format(struct job_change *x)
         1u << FORMAT_TABLE | 1u << FORMAT_JSON | 1u << FORMAT_YAML | 1u << FORMAT_NAME, &x->format);
 }
 
-static int change_one(const struct job_change *x, struct queued_client *c, const char *name,
-                      struct queued_changed *ret, struct queued_error *e)
+/* What is asked for at once, and what came of it. */
+struct round {
+    struct queued_change asked[QUEUED_CHANGES_MAX];
+    struct queued_changed done[QUEUED_CHANGES_MAX];
+    struct queued_error errors[QUEUED_CHANGES_MAX];
+    size_t n;
+};
+
+/* Changes of one kind go together, updates one by one. */
+static void run_round(const struct job_change *x, struct queued_client *c, struct round *r)
 {
-    struct queued_change change = {x->verb, name, x->reason};
     struct queued_update update;
 
-    if (!x->update)
-        return queued_change(c, &change, ret, e);
+    if (!x->update) {
+        (void)queued_change_all(c, r->asked, r->n, r->done, r->errors);
+        return;
+    }
     update = *x->update;
-    update.job = name;
-    return queued_update(c, &update, ret, e);
+    update.job = r->asked[0].job;
+    r->errors[0].code = QUEUED_OK;
+    (void)queued_update(c, &update, &r->done[0], &r->errors[0]);
+}
+
+/* true: the daemon does not answer; that is said once. */
+static bool show_round(const struct job_change *x, const struct round *r, changed_list *done,
+                       int *rc)
+{
+    bool is_gone = false;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const struct queued_changed *j = &r->done[i];
+
+        if (r->errors[i].code != QUEUED_OK) {
+            bool is_silent = r->errors[i].code == QUEUED_UNAVAILABLE;
+            int code = is_silent && is_gone ? *rc : cli_error(&r->errors[i]);
+
+            *rc = *rc ? *rc : code;
+            is_gone = is_gone || is_silent;
+            continue;
+        }
+        *vec_push(done) = *j;
+        if (x->format == FORMAT_NAME)
+            (void)printf("job/%s\n", j->name);
+        else if (x->format == FORMAT_TABLE)
+            x->print(j);
+    }
+    return is_gone;
 }
 
 int change_jobs(const struct job_change *x, struct queued_client *c, const char *const *names,
                 size_t n)
 {
+    size_t at_once = x->update ? 1 : QUEUED_CHANGES_MAX;
+    struct round *r = xcalloc(1, sizeof(*r));
     changed_list done = {0};
+    bool is_gone = false;
     int rc = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        struct queued_changed j;
-        struct queued_error e;
-
-        if (change_one(x, c, names[i], &j, &e)) {
-            int code = cli_error(&e);
-
-            rc = rc ? rc : code;
-            if (e.code == QUEUED_UNAVAILABLE)
-                break;
-            continue;
-        }
-        *vec_push(&done) = j;
-        if (x->format == FORMAT_NAME)
-            (void)printf("job/%s\n", j.name);
-        else if (x->format == FORMAT_TABLE)
-            x->print(&j);
+    for (size_t i = 0; i < n && !is_gone; i += r->n) {
+        for (r->n = 0; r->n < at_once && i + r->n < n; r->n++)
+            r->asked[r->n] = (struct queued_change){x->verb, names[i + r->n], x->reason};
+        run_round(x, c, r);
+        is_gone = show_round(x, r, &done, &rc);
     }
     if (x->format == FORMAT_JSON || x->format == FORMAT_YAML)
         print_documents(&done, x->format);
     vec_fini(&done);
+    free(r);
     return rc;
 }
 

@@ -67,6 +67,9 @@ struct call {
     uint64_t send_ms; /* when to send next */
     uint64_t wait_ms; /* how long to wait after that */
     struct err last;  /* the last "not now" of the daemon; code OK: none */
+    bool is_over;
+    ProtobufCMessage *reply; /* of one that is over; NULL: it failed with err */
+    struct err err;
 };
 
 static void attach_header(struct call *k)
@@ -83,15 +86,20 @@ static void attach_header(struct call *k)
     memcpy((char *)k->request + f->offset, &h, sizeof(h));
 }
 
-static void send_if_due(struct queued_client *c, struct call *k, uint64_t now)
+/* On a new connection everything is due. */
+static void send_due(struct queued_client *c, struct call *v, size_t n, uint64_t now)
 {
-    if (now < k->send_ms && !c->link.has_come_back)
-        return;
-    k->header.deadline_ms = (uint32_t)(k->end_ms - now);
-    if (!link_send(&c->link, k->method, k->request))
-        return; /* no connection: try again when there is one */
+    for (size_t i = 0; i < n; i++) {
+        struct call *k = &v[i];
+
+        if (k->is_over || (now < k->send_ms && !c->link.has_come_back))
+            continue;
+        k->header.deadline_ms = (uint32_t)(k->end_ms - now);
+        if (!link_send(&c->link, k->method, k->request))
+            return; /* no connection: try again when there is one */
+        k->send_ms = now + client_next_wait(c, &k->wait_ms);
+    }
     c->link.has_come_back = false;
-    k->send_ms = now + client_next_wait(c, &k->wait_ms);
 }
 
 static bool is_mine(const struct call *k, const struct link_reply *r)
@@ -106,75 +114,157 @@ static bool is_not_now(uint32_t code)
     return code == ERR_UNAVAILABLE || code == ERR_NOT_LEADER;
 }
 
-/* 1: the call is over, *ret is the message; 0: go on; -1: refused. */
-static int judge(struct queued_client *c, struct call *k, struct link_reply *r,
-                 ProtobufCMessage **ret, struct err *err)
+static void end_call(struct call *k, ProtobufCMessage *reply)
 {
-    int rc = 0;
+    k->is_over = true;
+    k->reply = reply;
+}
 
-    if (is_mine(k, r) && is_not_now(r->header->code)) {
+/* An answer to this call. Takes the message. */
+static void judge(struct queued_client *c, struct call *k, struct link_reply *r)
+{
+    if (r->header->code == ERR_OK) {
+        end_call(k, r->message);
+        return;
+    }
+    if (is_not_now(r->header->code)) {
         uint64_t own = client_next_wait(c, &k->wait_ms);
 
         (void)client_refused(r->header, &k->last);
         k->send_ms =
             link_now_ms() + (r->header->has_retry_after_ms ? r->header->retry_after_ms : own);
-    } else if (is_mine(k, r) && r->header->code != ERR_OK) {
-        rc = client_refused(r->header, err);
-    } else if (is_mine(k, r)) {
-        *ret = r->message;
-        return 1;
+    } else {
+        (void)client_refused(r->header, &k->err);
+        end_call(k, NULL);
     }
     protobuf_c_message_free_unpacked(r->message, NULL);
-    return rc;
 }
 
-static int give_up(const struct queued_client *c, const struct call *k, struct err *err)
+static void take_reply(struct queued_client *c, struct call *v, size_t n, struct link_reply *r)
 {
-    if (k->last.code != ERR_OK) {
-        *err = k->last;
-        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].is_over || !is_mine(&v[i], r))
+            continue;
+        judge(c, &v[i], r);
+        return;
     }
-    return endpoint_fail_silent(c->endpoint, (unsigned)(k->end_ms - k->start_ms), err);
+    protobuf_c_message_free_unpacked(r->message, NULL);
+}
+
+static void begin_call(struct queued_client *c, struct call *k, uint64_t budget_ms)
+{
+    k->start_ms = k->send_ms = link_now_ms();
+    k->end_ms = k->start_ms + budget_ms;
+    k->wait_ms = c->options.retry_first_ms;
+    k->last.code = ERR_OK;
+    attach_header(k);
+}
+
+/* When the next one is to be sent, or given up. 0: all are over. */
+static uint64_t next_due(const struct call *v, size_t n, uint64_t now)
+{
+    uint64_t until = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t own =
+            v[i].send_ms > now && v[i].send_ms < v[i].end_ms ? v[i].send_ms : v[i].end_ms;
+
+        if (!v[i].is_over && (until == 0 || own < until))
+            until = own;
+    }
+    return until;
+}
+
+/* err: NULL, or what fails all that are not over. */
+static void give_up(const struct queued_client *c, struct call *v, size_t n, const struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct call *k = &v[i];
+
+        if (k->is_over)
+            continue;
+        if (err)
+            k->err = *err;
+        else if (k->last.code != ERR_OK)
+            k->err = k->last;
+        else
+            (void)endpoint_fail_silent(c->endpoint, (unsigned)(k->end_ms - k->start_ms), &k->err);
+        end_call(k, NULL);
+    }
+}
+
+/* Calls that began together, and so end together. */
+static void run_calls(struct queued_client *c, struct call *v, size_t n)
+{
+    uint64_t now = link_now_ms(), due = next_due(v, n, now);
+    struct err err;
+    int rc = 0;
+
+    c->link.has_come_back = false;
+    while (rc >= 0 && due && now < v[0].end_ms) {
+        struct link_reply r;
+
+        send_due(c, v, n, now);
+        due = next_due(v, n, now);
+        rc = link_receive(&c->link, due - now, &r, &err);
+        if (rc > 0)
+            take_reply(c, v, n, &r);
+        now = link_now_ms();
+        due = next_due(v, n, now);
+    }
+    give_up(c, v, n, rc < 0 ? &err : NULL);
 }
 
 static int run_call(struct queued_client *c, struct call *k, uint64_t budget_ms,
                     ProtobufCMessage **ret, struct err *err)
 {
-    uint64_t now = link_now_ms();
-    int rc = 0;
+    begin_call(c, k, budget_ms);
+    run_calls(c, k, 1);
+    *ret = k->reply;
+    if (!k->reply)
+        *err = k->err;
+    return k->reply ? 0 : -1;
+}
 
-    k->start_ms = now;
-    k->send_ms = now;
-    k->end_ms = now + budget_ms;
-    k->wait_ms = c->options.retry_first_ms;
-    k->last.code = ERR_OK;
-    c->link.has_come_back = false;
-    attach_header(k);
-    for (; rc == 0 && now < k->end_ms; now = link_now_ms()) {
-        struct link_reply r;
-        uint64_t until = k->send_ms > now && k->send_ms < k->end_ms ? k->send_ms : k->end_ms;
+static int check_size(const ProtobufCMessage *request, struct err *err)
+{
+    size_t len = protobuf_c_message_get_packed_size(request);
 
-        send_if_due(c, k, now);
-        rc = link_receive(&c->link, until - now, &r, err);
-        if (rc > 0)
-            rc = judge(c, k, &r, ret, err);
-    }
-    if (rc == 0)
-        return give_up(c, k, err);
-    return rc > 0 ? 0 : -1;
+    if (len <= REQUEST_BYTES_MAX)
+        return 0;
+    return err_set(err, ERR_INVALID, /* its connection would end without an answer */
+                   "the request has %zu bytes, at most %d: name fewer at once", len,
+                   REQUEST_BYTES_MAX);
 }
 
 int client_call(struct queued_client *c, uint16_t method, ProtobufCMessage *request,
                 ProtobufCMessage **ret, struct err *err)
 {
     struct call k = {.method = method, .request = request};
-    size_t len = protobuf_c_message_get_packed_size(request);
 
-    if (len > REQUEST_BYTES_MAX) /* its connection would end without an answer */
-        return err_set(err, ERR_INVALID,
-                       "the request has %zu bytes, at most %d: name fewer at once", len,
-                       REQUEST_BYTES_MAX);
+    if (check_size(request, err))
+        return -1;
     return run_call(c, &k, c->options.call_ms, ret, err);
+}
+
+void client_call_all(struct queued_client *c, struct client_asked *v, size_t n)
+{
+    struct call *calls = xcalloc(n, sizeof(*calls));
+
+    for (size_t i = 0; i < n; i++) {
+        calls[i].method = v[i].method;
+        calls[i].request = v[i].request;
+        begin_call(c, &calls[i], c->options.call_ms);
+        if (check_size(v[i].request, &calls[i].err))
+            end_call(&calls[i], NULL);
+    }
+    if (n)
+        run_calls(c, calls, n);
+    for (size_t i = 0; i < n; i++) {
+        v[i].reply = calls[i].reply;
+        v[i].err = calls[i].err;
+    }
+    free(calls);
 }
 
 static int say_hello(struct queued_client *c, struct err *err)

@@ -28,6 +28,15 @@ struct queued_client {
  * UNAVAILABLE. *ret_header (may be NULL) points into the message. */
 int client_call(struct queued_client *c, uint16_t method, ProtobufCMessage *request,
                 ProtobufCMessage **ret, struct err *err);
+/* One of several requests that are on their way at once. */
+struct client_asked {
+    uint16_t method;
+    ProtobufCMessage *request; /* as for client_call() */
+    ProtobufCMessage *reply;   /* the caller frees it; NULL: err says why */
+    struct err err;
+};
+/* Ask all, then wait for the answers. At most QUEUED_CHANGES_MAX. */
+void client_call_all(struct queued_client *c, struct client_asked *v, size_t n);
 /* 16 random bytes. */
 void client_draw_id(uint8_t id[REQUEST_ID_BYTES]);
 /* The next wait in a row of resends: half of it fixed, half random. Doubles *wait_ms to the max. */

@@ -266,21 +266,27 @@ int queued_list(struct queued_client *c, const struct queued_query *query,
     return 0;
 }
 
-static int change_call(struct queued_client *c, uint16_t method, ProtobufCMessage *request,
-                       struct queued_changed *ret, struct queued_error *error)
+/* Frees the reply. */
+static void take_changed(ProtobufCMessage *reply, struct queued_changed *ret)
 {
-    ProtobufCMessage *reply = NULL;
-    Queued__V1__ChangeReply *r;
-    struct err err;
+    const Queued__V1__ChangeReply *r = (const Queued__V1__ChangeReply *)reply;
 
-    if (client_call(c, method, request, &reply, &err))
-        return client_fail(error, &err);
-    r = (Queued__V1__ChangeReply *)reply;
     *ret = (struct queued_changed){0};
     copy_text(ret->id, sizeof(ret->id), r->id);
     copy_text(ret->name, sizeof(ret->name), r->name);
     copy_text(ret->state, sizeof(ret->state), r->state);
     protobuf_c_message_free_unpacked(reply, NULL);
+}
+
+static int change_call(struct queued_client *c, uint16_t method, ProtobufCMessage *request,
+                       struct queued_changed *ret, struct queued_error *error)
+{
+    ProtobufCMessage *reply = NULL;
+    struct err err;
+
+    if (client_call(c, method, request, &reply, &err))
+        return client_fail(error, &err);
+    take_changed(reply, ret);
     return 0;
 }
 
@@ -292,6 +298,38 @@ int queued_change(struct queued_client *c, const struct queued_change *change,
     request.job = text(change->job);
     request.reason = text(change->reason);
     return change_call(c, (uint16_t)change->verb, &request.base, ret, error);
+}
+
+int queued_change_all(struct queued_client *c, const struct queued_change *changes, size_t n,
+                      struct queued_changed *ret, struct queued_error *errors)
+{
+    Queued__V1__ChangeRequest requests[QUEUED_CHANGES_MAX];
+    struct client_asked asked[QUEUED_CHANGES_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; n > QUEUED_CHANGES_MAX && i < n; i++) {
+        (void)err_set(&asked[0].err, ERR_INVALID, "%zu changes, at most %d at once", n,
+                      QUEUED_CHANGES_MAX);
+        rc = client_fail(&errors[i], &asked[0].err);
+    }
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        queued__v1__change_request__init(&requests[i]);
+        requests[i].job = text(changes[i].job);
+        requests[i].reason = text(changes[i].reason);
+        asked[i] = (struct client_asked){.method = (uint16_t)changes[i].verb,
+                                         .request = &requests[i].base};
+    }
+    client_call_all(c, asked, n);
+    for (size_t i = 0; i < n; i++) {
+        errors[i].code = QUEUED_OK;
+        if (asked[i].reply)
+            take_changed(asked[i].reply, &ret[i]);
+        else
+            rc = client_fail(&errors[i], &asked[i].err);
+    }
+    return rc;
 }
 
 int queued_update(struct queued_client *c, const struct queued_update *update,

@@ -298,6 +298,16 @@ class Cli(CliSite):
         self.refused(2, "--tenant is empty", "cancel", "--all", "--tenant", "", "-y")
         self.assertEqual(len(self.good("cancel", "-l", "test=many", "-y").splitlines()), 2)
 
+    def test_more_jobs_than_are_asked_for_at_once_are_all_changed_in_their_order(self):
+        jobs = [self.submit("heap", 12) for _ in range(35)]
+        out = self.good("hold", "-l", "test=heap", "-y")
+        self.assertEqual(out, "".join(f"job/{j} is Held\n" for j in jobs))
+        code, out, err = self.run_cli("release", *jobs[:2], "no-such-job", *jobs[2:])
+        self.assertNotEqual(code, 0)
+        self.assertEqual(out, "".join(f"job/{j} is Pending\n" for j in jobs))
+        self.assertEqual(err.count("no job no-such-job"), 1, err)
+        self.assertEqual(len(self.good("cancel", "-l", "test=heap", "-y").splitlines()), 35)
+
     def test_describe_tells_the_history_of_one_job_when_asked(self):
         job = self.submit("history", 12)
         self.good("prioritize", job, "low", "--reason", "a test")
