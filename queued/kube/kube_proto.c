@@ -60,9 +60,19 @@ static bool split_tag(uint64_t tag, uint32_t *ret_number, unsigned *ret_wire)
 
 bool proto_walk_next(struct proto_walk *w, struct proto_field *ret)
 {
+    ptrdiff_t left = w->end - w->p;
     uint64_t tag, n = 0;
 
-    if (w->p == w->end || !take_varint(w, &tag))
+    /* a tag and a length of one byte each: nearly all fields */
+    if (left >= 2 && w->p[0] < 0x80 && w->p[0] >> 3 && (w->p[0] & 7) == WIRE_BYTES &&
+        w->p[1] < 0x80 && w->p[1] <= left - 2) {
+        ret->number = w->p[0] >> 3;
+        ret->wire = WIRE_BYTES;
+        ret->value = (struct proto_span){w->p + 2, w->p[1]};
+        w->p += 2 + ret->value.len;
+        return true;
+    }
+    if (!left || !take_varint(w, &tag))
         return false;
     w->is_bad = !split_tag(tag, &ret->number, &ret->wire);
     if (w->is_bad)
