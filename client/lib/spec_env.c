@@ -146,7 +146,29 @@ static int read_secret(const struct yaml_at *at, void *out, struct err *err)
     return read_source(at, out, QUEUED_REF_SECRET, err);
 }
 
+/* The short form: the name alone. */
+static int read_source_name(const struct yaml_at *at, struct queued_env_ref *ref,
+                            enum queued_ref_kind kind, struct err *err)
+{
+    if (ref->kind)
+        return yaml_fail(at, err, "one entry has one source; split it into two");
+    ref->kind = kind;
+    return read_object_name(at, &ref->source, err);
+}
+
+static int read_config_map_name(const struct yaml_at *at, void *out, struct err *err)
+{
+    return read_source_name(at, out, QUEUED_REF_CONFIG_MAP, err);
+}
+
+static int read_secret_name(const struct yaml_at *at, void *out, struct err *err)
+{
+    return read_source_name(at, out, QUEUED_REF_SECRET, err);
+}
+
 static const struct yaml_field env_from_fields[] = {
+    {"configMap", read_config_map_name, 0, false, NULL},
+    {"secret", read_secret_name, 0, false, NULL},
     {"configMapRef", read_config_map, 0, false, NULL},
     {"secretRef", read_secret, 0, false, NULL},
     {"prefix", read_text, offsetof(struct queued_env_ref, prefix), false, NULL},
@@ -160,14 +182,14 @@ static int add_env_from(const struct yaml_at *at, const char *key, void *draft, 
     if (yaml_walk(at, env_from_fields, ARRAY_LEN(env_from_fields), &ref, err))
         return -1;
     if (!ref.kind)
-        return yaml_fail(at, err, "has no source; add configMapRef or secretRef");
+        return yaml_fail(at, err, "has no source; add secret or configMap with a name");
     return push_ref(at, draft, &ref, err);
 }
 
 int read_env_from(const struct yaml_at *at, void *draft, struct err *err)
 {
     if (at->node->kind != YAML_LIST)
-        return yaml_fail(at, err, "must be a list, like [{secretRef: {name: keys}}]");
+        return yaml_fail(at, err, "must be a list, like [{secret: keys}]");
     return yaml_each(at, add_env_from, draft, err);
 }
 

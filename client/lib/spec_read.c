@@ -364,10 +364,33 @@ static int read_exit_zero(const struct yaml_at *at, void *out, struct err *err)
     return read_word(at, "requeue", "done", out, err);
 }
 
+int read_default(const struct yaml_at *at, const char *word, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    return strcmp(s, word) == 0
+               ? 0
+               : yaml_fail(at, err, "is not acted on by this version but as %s; remove it", word);
+}
+
+static int read_signal(const struct yaml_at *at, void *out, struct err *err)
+{
+    (void)out;
+    return read_default(at, "SIGTERM", err);
+}
+
+static int read_target(const struct yaml_at *at, void *out, struct err *err)
+{
+    (void)out;
+    return read_default(at, "all", err);
+}
+
 static const struct yaml_field checkpoint_fields[] = {
     {"grace", read_duration, offsetof(struct spec_draft, spec.checkpoint_grace_us), false, NULL},
-    {"signal", NULL, 0, false, SPEC_LATER},
-    {"target", NULL, 0, false, SPEC_LATER},
+    {"signal", read_signal, 0, false, NULL},
+    {"target", read_target, 0, false, NULL},
     {"path", NULL, 0, false, SPEC_LATER},
     {"exitZero", read_exit_zero, offsetof(struct spec_draft, spec.exit_zero), false, NULL},
     {"beforeEnd", NULL, 0, false, SPEC_LATER},

@@ -18,6 +18,8 @@
 struct spec_draft {
     struct arena *arena;
     struct queued_spec spec;
+    bool says_torch; /* rendezvous, which only jobs of several pods with GPUs have */
+    bool says_c10d;  /* its backend, which only elastic ones have */
 };
 
 struct role_draft {
@@ -36,6 +38,8 @@ int read_flag(const struct yaml_at *at, void *out, struct err *err);       /* bo
 /* One of two words; const char * */
 int read_word(const struct yaml_at *at, const char *one, const char *two, const char **ret,
               struct err *err);
+/* The one word that is what happens anyway. */
+int read_default(const struct yaml_at *at, const char *word, struct err *err);
 int read_level(const struct yaml_at *at, void *out, struct err *err); /* const char * */
 
 /* Of an object in Kubernetes; const char * */

@@ -313,6 +313,48 @@ static int read_licences(const struct yaml_at *at, void *out, struct err *err)
     return yaml_each(at, add_licence, d, err);
 }
 
+static int read_rendezvous_type(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+
+    d->says_torch = true;
+    return read_default(at, "torch", err);
+}
+
+static int read_rendezvous_port(const struct yaml_at *at, void *out, struct err *err)
+{
+    uint64_t port;
+
+    (void)out;
+    if (yaml_u64(at, 1, UINT16_MAX, &port, err))
+        return -1;
+    return port == 29500
+               ? 0
+               : yaml_fail(at, err, "is not acted on by this version but as 29500; remove it");
+}
+
+static int read_rendezvous_backend(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+
+    d->says_c10d = true;
+    return read_default(at, "c10d", err);
+}
+
+static const struct yaml_field rendezvous_fields[] = {
+    {"type", read_rendezvous_type, 0, true, NULL},
+    {"port", read_rendezvous_port, 0, false, NULL},
+    {"backend", read_rendezvous_backend, 0, false, NULL},
+    {"container", NULL, 0, false, SPEC_LATER},
+    {"processes", NULL, 0, false, SPEC_LATER},
+    {"worldSize", NULL, 0, false, SPEC_LATER},
+};
+
+static int read_rendezvous(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, rendezvous_fields, ARRAY_LEN(rendezvous_fields), out, err);
+}
+
 #define SPEC(field) offsetof(struct spec_draft, spec.field)
 
 static int read_parallel(const struct yaml_at *at, void *out, struct err *err)
@@ -357,7 +399,7 @@ static const struct yaml_field spec_fields[] = {
     {"deadline", read_deadline, 0, false, NULL},
     {"dependsOn", read_depends, 0, false, NULL},
     {"licences", read_licences, 0, false, NULL},
-    {"rendezvous", NULL, 0, false, SPEC_LATER},
+    {"rendezvous", read_rendezvous, 0, false, NULL},
     {"completion", NULL, 0, false, SPEC_LATER},
     {"onPreemption", read_on_preemption, SPEC(on_preemption), false, NULL},
     {"elastic", read_elastic, 0, false, NULL},
@@ -400,6 +442,29 @@ static int check_pods(const struct yaml_at *at, const struct queued_spec *s, str
     return 0;
 }
 
+static int check_rendezvous(const struct yaml_at *at, const struct spec_draft *d, struct err *err)
+{
+    bool is_elastic = false;
+    uint64_t pods = 0;
+
+    for (size_t i = 0; i < d->spec.n_roles; i++) {
+        const struct queued_role *r = &d->spec.roles[i];
+        uint32_t replicas = r->replicas ? r->replicas : 1;
+
+        pods += r->gpus ? replicas : 0;
+        is_elastic |= r->gpus && r->min_replicas && r->min_replicas < replicas;
+    }
+    if (d->says_c10d && !is_elastic)
+        return yaml_fail(at, err,
+                         "spec.rendezvous.backend is not acted on by this version but in elastic "
+                         "jobs; remove it");
+    if (d->says_torch && pods < 2)
+        return yaml_fail(at, err,
+                         "spec.rendezvous is not acted on by this version for less than two pods "
+                         "with GPUs; remove it");
+    return 0;
+}
+
 static int read_document(struct yaml_doc *doc, struct yaml_node *root, struct queued_spec *ret,
                          struct err *err)
 {
@@ -411,7 +476,7 @@ static int read_document(struct yaml_doc *doc, struct yaml_node *root, struct qu
         rc = yaml_walk(&at, top_fields, ARRAY_LEN(top_fields), &d, err);
     else
         rc = spec_short_read(&at, &d, err);
-    if (rc || check_pods(&at, &d.spec, err))
+    if (rc || check_pods(&at, &d.spec, err) || check_rendezvous(&at, &d, err))
         return -1;
     *ret = d.spec;
     return 0;

@@ -325,17 +325,47 @@ static void a_generated_name_is_a_name_with_or_without_its_dash(void **state)
                    "keep one of them");
 }
 
+static void what_happens_anyway_may_be_said(void **state)
+{
+    static const char said[] =
+        HEAD "spec:\n  rendezvous: {type: torch, port: 29500}\n"
+             "  checkpoint: {signal: SIGTERM, target: all}\n"
+             "  roles:\n  - {image: b, replicas: %d, resources: {gpus: 8}}\n";
+    char text[512];
+    struct spec_file f;
+
+    (void)state;
+    (void)snprintf(text, sizeof(text), said, 2);
+    f = load_text(text);
+    spec_file_fini(&f);
+    (void)snprintf(text, sizeof(text), said, 1);
+    assert_refused(text, "spec.rendezvous is not acted on");
+    assert_refused("name: a\nimage: b\ncheckpoint: {signal: SIGUSR1}\n",
+                   "checkpoint.signal: is not acted on by this version but as SIGTERM");
+    assert_refused("name: a\nimage: b\ncheckpoint: {target: leader}\n",
+                   "checkpoint.target: is not acted on by this version but as all");
+    assert_refused(HEAD "spec:\n  rendezvous: {type: torch, backend: c10d}\n  roles:\n"
+                        "  - {image: b, replicas: 2, resources: {gpus: 8}}\n",
+                   "spec.rendezvous.backend is not acted on");
+    f = load_text(HEAD "spec:\n  rendezvous: {type: torch, backend: c10d}\n  roles:\n"
+                       "  - {image: b, replicas: 2, minReplicas: 1, resources: {gpus: 8}}\n");
+    spec_file_fini(&f);
+    assert_refused(HEAD "spec:\n  rendezvous: {type: mpi}\n" ROLE,
+                   "spec.rendezvous.type: is not acted on by this version but as torch");
+    assert_refused(HEAD "spec:\n  rendezvous: {type: torch, port: 1}\n" ROLE,
+                   "spec.rendezvous.port: is not acted on by this version but as 29500");
+}
+
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "startAfter", "rendezvous", "completion", "cleanup",
-        "logs",       "disruption", "notify",     "utilizationPolicy",
+        "startAfter", "completion", "cleanup", "logs", "disruption", "notify", "utilizationPolicy",
     };
     static const char *const in_role[] = {
         "spares", "leader", "startAfter", "template", "secrets", "ports",
     };
     static const char *const in_resources[] = {"mig"};
-    static const char *const in_checkpoint[] = {"signal", "target", "path", "beforeEnd"};
+    static const char *const in_checkpoint[] = {"path", "beforeEnd"};
     char text[512], want[256];
 
     (void)state;
@@ -498,6 +528,7 @@ int main(void)
         cmocka_unit_test(a_file_may_hold_several_jobs),
         cmocka_unit_test(what_is_printed_reads_back_to_the_same_spec),
         cmocka_unit_test(a_generated_name_is_a_name_with_or_without_its_dash),
+        cmocka_unit_test(what_happens_anyway_may_be_said),
         cmocka_unit_test(what_is_not_acted_on_is_refused_with_its_path),
         cmocka_unit_test(mistakes_are_answered_with_place_path_and_remedy),
         cmocka_unit_test(set_changes_the_tree_before_it_is_read),
