@@ -2,6 +2,8 @@
 /* array.c - what is next for a job array, from its state and those of its indices alone. */
 #include "core/array.h"
 
+#include <string.h>
+
 struct job_array *array_of(const struct spec *spec)
 {
     struct job_array *a;
@@ -70,6 +72,14 @@ static bool is_ending(const struct job *j)
     return j->state == JOB_STOPPING && j->outcome != JOB_PENDING;
 }
 
+/* The array was updated since. */
+static bool differs(const struct job *parent, const struct job *j)
+{
+    return j->priority != parent->priority || j->max_runtime_us != parent->max_runtime_us ||
+           (j->is_relaxed ? j->other : j->demand) != parent->demand ||
+           strcmp(j->priority_class, parent->priority_class) != 0;
+}
+
 static enum array_want wants_of(const struct state *s, const struct job *parent,
                                 const struct job *j)
 {
@@ -77,6 +87,8 @@ static enum array_want wants_of(const struct state *s, const struct job *parent,
 
     if (parent->state == JOB_STOPPING)
         return is_ending(j) ? WANTS_NOTHING : WANTS_STOP;
+    if (is_waiting(j) && differs(parent, j))
+        return WANTS_UPDATE;
     if (j->state != JOB_PENDING || is_queued != array_keeps_back(s, j))
         return WANTS_NOTHING;
     return is_queued ? WANTS_UNQUEUE : WANTS_QUEUE;

@@ -31,6 +31,7 @@ enum array_want {
     WANTS_BEGIN,   /* the next index */
     WANTS_QUEUE,   /* an index that may wait for nodes again */
     WANTS_UNQUEUE, /* one that may not */
+    WANTS_UPDATE,  /* one that waits otherwise than its array says by now */
     WANTS_STOP,    /* one that goes with its array */
     WANTS_FINISH,  /* all have ended: the array ends */
     WANTS_LEAVE,   /* it is Stopping, and nothing of it is left */

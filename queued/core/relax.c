@@ -20,6 +20,17 @@ void relax_init(struct state *s, struct job *j, const struct spec *spec)
     j->other = demand_of(&s->cluster, &s->demands, &loose);
 }
 
+void relax_share(struct job *j, const struct job *like)
+{
+    j->demand = like->demand;
+    j->demand->n_jobs++;
+    j->other = like->other;
+    if (j->other)
+        j->other->n_jobs++;
+    j->max_wait_us = like->max_wait_us;
+    j->is_relaxed = false;
+}
+
 void relax_fini(struct state *s, struct job *j)
 {
     demand_release(&s->cluster, &s->demands, j->demand);
@@ -29,7 +40,7 @@ void relax_fini(struct state *s, struct job *j)
 
 void relax_look(struct state *s, struct job *j, usec_t now)
 {
-    bool is_relaxed = j->other && now >= j->queued_at + j->max_wait_us;
+    bool is_relaxed = j->other && !j->array && now >= j->queued_at + j->max_wait_us;
     bool is_ordered = j->bucket != NULL;
     struct demand *swap = j->other;
 

@@ -11,6 +11,8 @@
 
 /* Give the job the demands of its spec. */
 void relax_init(struct state *s, struct job *j, const struct spec *spec);
+/* The same demand as another job has, which is not relaxed. */
+void relax_share(struct job *j, const struct job *like);
 void relax_fini(struct state *s, struct job *j);
 /* Take the demand that holds at `now`. */
 void relax_look(struct state *s, struct job *j, usec_t now);

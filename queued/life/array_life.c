@@ -11,10 +11,12 @@
 
 #include "core/array.h"
 #include "core/order.h"
+#include "core/relax.h"
 #include "life/claimed.h"
 #include "life/intake.h"
 #include "life/job_life.h"
 #include "life/timers.h"
+#include "life/verbs.h"
 #include "spec/failure.h"
 
 static bool is_waiting(const struct job *j)
@@ -52,12 +54,7 @@ static struct job *job_for(struct state *s, const struct job *parent, uint32_t i
     j->is_movable = parent->is_movable;
     j->ends_saved = parent->ends_saved;
     j->failure = failure_copy(parent->failure);
-    j->demand = parent->demand;
-    j->demand->n_jobs++;
-    j->other = parent->other;
-    if (j->other)
-        j->other->n_jobs++;
-    j->max_wait_us = parent->max_wait_us;
+    relax_share(j, parent);
     memcpy(j->digest, parent->digest, sizeof(j->digest));
     j->state = JOB_PENDING;
     job_set_reason(j, "NotEvaluated", "");
@@ -107,6 +104,8 @@ static void finish(struct state *s, struct job *parent, struct effects *fx)
         str_addf(&text, "%u of %u indices were cancelled", a->n_cancelled, a->n);
         step = (struct job_step){JOB_EV_GIVE_UP, JOB_CANCELLED, "Cancelled", str_text(&text)};
     }
+    if (parent->state == JOB_HELD)
+        step.event = JOB_EV_GIVE_UP;
     (void)job_move(s, parent, &step, fx);
     str_fini(&text);
 }
@@ -142,6 +141,9 @@ void array_step(struct state *s, struct job_id id, struct effects *fx)
         break;
     case WANTS_UNQUEUE:
         unqueue(s, one, fx);
+        break;
+    case WANTS_UPDATE:
+        update_index(s, one, parent, fx);
         break;
     case WANTS_STOP:
         stop(s, parent, one, fx);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/array.h"
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/order.h"
@@ -21,6 +22,7 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
                      struct err *err)
 {
     const char *ns = ev->spec->ns;
+    bool is_begun = j->array && j->array->n_kept;
     bool had_pods = j->attempt > (j->claim ? 1u : 0u); /* a claim counts as an attempt, without */
     enum job_state to;
 
@@ -28,21 +30,24 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
         return err_set(err, ERR_CONFLICT,
                        "job %s is %s: only a waiting job is changed; requeue a running one first",
                        j->name, job_state_name(j->state));
-    if (j->array || j->array_id.v)
-        return err_set(
-            err, ERR_CONFLICT,
-            "job %s is %s: this version does not change it; cancel it and submit it anew", j->name,
-            j->array ? "a job array" : "an index of a job array");
+    if (j->array_id.v)
+        return err_set(err, ERR_CONFLICT, "%s is an index: change %s, and with it all that wait",
+                       j->name, j->base);
     if (j->n_updates != ev->n_updates)
         return err_set(err, ERR_CONFLICT, "job %s was changed meanwhile: look at it and try again",
                        j->name);
+    if (is_begun && strcmp(ev->spec->tenant, j->tenant) != 0)
+        return err_set(
+            err, ERR_CONFLICT,
+            "spec.tenant: indices of %s have begun: cancel it and submit the others to %s", j->name,
+            ev->spec->tenant);
     if (strcmp(ns, j->ns) != 0 && (had_pods || intake_name_is_taken(s, ns, j->name)))
         return err_set(err, ERR_CONFLICT,
                        "spec.tenant: job %s %s and its name cannot change: submit it anew to %s",
                        j->name, had_pods ? "has had pods in its namespace" : "has a namesake",
                        ev->spec->tenant);
     return strcmp(ev->spec->tenant, j->tenant)
-               ? intake_check_room(s, ev->spec->tenant, j->uid, 1, err)
+               ? intake_check_room(s, ev->spec->tenant, j->uid, array_weight(j), err)
                : 0;
 }
 
@@ -66,26 +71,73 @@ static void pending_add(struct state *s, const struct job *j, int n)
         tenant_wait(&s->tenants, job_account(j), n);
 }
 
+static void take_texts(struct state *s, struct job *j, const char *ns, const char *tenant,
+                       const char *priority_class)
+{
+    HASH_DELETE(hh_name, s->jobs_by_name, j);
+    job_set_texts(j, &(struct job_texts){.name = j->name,
+                                         .ns = ns,
+                                         .tenant = tenant,
+                                         .user = j->user,
+                                         .priority_class = priority_class,
+                                         .submit_key = j->submit_key});
+    HASH_ADD_KEYPTR(hh_name, s->jobs_by_name, j->ns_name, strlen(j->ns_name), j);
+}
+
 static void take_spec(struct state *s, struct job *j, const struct spec *spec)
 {
     struct job old = *j;
 
-    pending_add(s, j, -1);
-    HASH_DELETE(hh_name, s->jobs_by_name, j);
-    job_set_texts(j, &(struct job_texts){.name = j->name,
-                                         .ns = spec->ns,
-                                         .tenant = spec->tenant,
-                                         .user = j->user,
-                                         .priority_class = spec->priority_class,
-                                         .submit_key = j->submit_key});
-    HASH_ADD_KEYPTR(hh_name, s->jobs_by_name, j->ns_name, strlen(j->ns_name), j);
+    pending_add(s, j, -(int)array_weight(j));
+    take_texts(s, j, spec->ns, spec->tenant, spec->priority_class);
     j->tenant_ix = settings_tenant(s->settings, spec->tenant);
     j->priority = spec->priority;
     j->max_runtime_us = spec->max_runtime_us;
     relax_init(s, j, spec);
     relax_fini(s, &old);
     relax_look(s, j, s->now);
-    pending_add(s, j, 1);
+    pending_add(s, j, (int)array_weight(j));
+}
+
+/* Out of the queue, without nodes that are held for it. Was it in it? Not while it waits for other
+ * jobs, or is held. */
+static bool leave_queue(struct state *s, struct job *j)
+{
+    bool is_ordered;
+
+    if (j->claim)
+        claim_drop(s, j);
+    backfill_forget(s, j);
+    is_ordered = j->bucket != NULL;
+    if (is_ordered)
+        order_remove(s, j);
+    return is_ordered;
+}
+
+static void tell(struct state *s, struct job *j, const char *text, struct effects *fx)
+{
+    /* the job keeps the reason it waits for */
+    struct job_note *note = job_note(s, j, j->state, JOB_EV_UPDATE, fx);
+
+    (void)str_copy(note->reason, sizeof(note->reason), "Updated");
+    (void)str_copy(note->text, sizeof(note->text), text);
+    job_save(s, j, fx);
+}
+
+void update_index(struct state *s, struct job *j, const struct job *parent, struct effects *fx)
+{
+    bool is_ordered = leave_queue(s, j);
+
+    take_texts(s, j, j->ns, j->tenant, parent->priority_class);
+    j->priority = parent->priority;
+    j->max_runtime_us = parent->max_runtime_us;
+    relax_fini(s, j);
+    relax_share(j, parent);
+    relax_look(s, j, s->now);
+    if (is_ordered)
+        order_add(s, j);
+    job_set_timer(s, j);
+    tell(s, j, "with its array", fx);
 }
 
 void update_apply(struct state *s, struct ev_update *ev, struct effects *fx)
@@ -93,25 +145,17 @@ void update_apply(struct state *s, struct ev_update *ev, struct effects *fx)
     struct job *j = state_job(s, ev->job);
     struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
-    struct job_note *note;
-    bool is_ordered;
+    bool is_ordered = leave_queue(s, j);
 
-    if (j->claim)
-        claim_drop(s, j);
-    backfill_forget(s, j);
-    is_ordered = j->bucket != NULL; /* not while it waits for other jobs, or is held */
-    if (is_ordered)
-        order_remove(s, j);
     take_spec(s, j, ev->spec);
     if (is_ordered)
         order_add(s, j);
     job_set_timer(s, j);
     j->n_updates++;
     intake_text(text, &ev->caller, ev->why);
-    note = job_note(s, j, j->state, JOB_EV_UPDATE, fx); /* the job keeps the reason it waits for */
-    (void)str_copy(note->reason, sizeof(note->reason), "Updated");
-    (void)str_copy(note->text, sizeof(note->text), text);
-    job_save(s, j, fx);
+    tell(s, j, text, fx);
+    if (j->array)
+        array_due(s, j);
     effects_add(fx, EFFECT_SAVE_SPEC, j->id)->u.spec = ev->spec;
     ev->spec = NULL;
     intake_conclude(s, &ev->ref, &a, fx);

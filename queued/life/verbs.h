@@ -17,6 +17,8 @@ void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx);
  * Submit key and digest stay: the same file, submitted to the same tenant, is the same job. */
 bool update_admit(struct state *s, const struct ev_update *ev, struct effects *fx);
 void update_apply(struct state *s, struct ev_update *ev, struct effects *fx);
+/* An index of an array that was updated while it waited takes what the array has by now. */
+void update_index(struct state *s, struct job *j, const struct job *parent, struct effects *fx);
 /* drain.c: a node takes no new members from us, until it is given back; what runs there runs on. */
 bool drain_admit(struct state *s, const struct ev_drain *ev, struct effects *fx);
 void drain_apply(struct state *s, const struct ev_drain *ev, struct effects *fx);

@@ -71,7 +71,7 @@ static int make_spec(struct rpc_call *c, const struct job *j, struct spec **ret,
     struct spec *s = NULL;
 
     c->work += 20;
-    if (c->setup->store.read_spec(c->setup->store.ctx, j->id, &s, NULL))
+    if (c->setup->store.read_spec(c->setup->store.ctx, job_spec_id(j), &s, NULL))
         return err_set(err, ERR_INTERNAL,
                        "the stored spec of job %s cannot be read; the daemon's log says why",
                        j->name);

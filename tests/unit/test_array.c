@@ -234,6 +234,18 @@ static void a_held_array_starts_no_index_and_a_released_one_does(void **state)
     assert_int_equal(next->state, JOB_BINDING);
 }
 
+static void an_array_that_is_held_while_its_last_index_runs_ends_well(void **state)
+{
+    struct core *c = *state;
+    struct job *a = submitted(c, array_spec("3", 0));
+
+    cycle(c);
+    run(c, index_of(c, a, 3));
+    (void)core_verb(c, a->id, VERB_HOLD);
+    end(c, index_of(c, a, 3), 0);
+    assert_int_equal(a->state, JOB_SUCCEEDED);
+}
+
 static void one_index_is_cancelled_and_the_others_go_on(void **state)
 {
     struct core *c = *state;
@@ -342,6 +354,35 @@ static void an_array_counts_as_many_waiting_jobs_as_it_has_indices(void **state)
     assert_int_equal(core_submit(c, array_spec("0-1", 1)).code, ERR_OK);
 }
 
+static void what_is_updated_holds_for_the_indices_that_wait(void **state)
+{
+    struct core *c = *state;
+    struct job *a = submitted(c, array_spec("0-9", 0));
+    struct event ev = {.kind = EV_JOB_UPDATE, .u.update = {.ref.reply_token = 1}};
+    struct job *waits;
+
+    cycle(c);
+    run(c, index_of(c, a, 0));
+    waits = index_of(c, a, 4);
+    ev.u.update.spec = array_spec("0-9", 0);
+    ev.u.update.spec->priority = 100;
+    ev.u.update.spec->priority_class = "low";
+    ev.u.update.spec->max_runtime_us = 7 * USEC_PER_SEC;
+    ev.u.update.spec->topology_required = "rack";
+    ev.u.update.job = a->id;
+    assert_true(core_apply(c, &ev));
+    cycle(c);
+    assert_int_equal(a->priority, 100);
+    assert_int_equal(waits->priority, 100);
+    assert_string_equal(waits->priority_class, "low");
+    assert_int_equal(waits->max_runtime_us, 7 * USEC_PER_SEC);
+    assert_ptr_equal(waits->demand, a->demand);
+    assert_int_not_equal(index_of(c, a, 0)->priority, 100); /* it runs */
+    end(c, index_of(c, a, 0), 0);
+    assert_int_equal(waits->state, JOB_BINDING);
+    assert_int_equal(index_of(c, a, 5)->priority, 100);
+}
+
 static void the_same_key_gives_the_same_array(void **state)
 {
     struct core *c = *state;
@@ -429,11 +470,13 @@ int main(void)
         T(without_fail_fast_the_others_go_on),
         T(cancel_ends_the_array_and_all_of_it),
         T(a_held_array_starts_no_index_and_a_released_one_does),
+        T(an_array_that_is_held_while_its_last_index_runs_ends_well),
         T(one_index_is_cancelled_and_the_others_go_on),
         T(an_index_that_restarts_keeps_its_place),
         T(an_array_begins_when_what_it_depends_on_has_succeeded),
         T(the_indices_of_an_array_share_its_service),
         T(an_array_counts_as_many_waiting_jobs_as_it_has_indices),
+        T(what_is_updated_holds_for_the_indices_that_wait),
         T(the_same_key_gives_the_same_array),
         T(max_queue_time_of_an_index_ends_the_wait_of_all),
         T(the_records_of_ended_indices_go_and_the_array_stays),
