@@ -41,8 +41,8 @@ def job(name="train", tenant="vision", pods=2, run="1s"):
 
 
 class JobTest(DaemonTest):
-    def start(self):
-        site = self.site(config=CONFIG)
+    def start(self, more=""):
+        site = self.site(config=CONFIG + more)
         self.port = free_port()
         with open(site.where + "/kubeconfig", encoding="utf-8") as f:
             text = f.read()
@@ -214,6 +214,26 @@ class Troubles(JobTest):
         self.assertIn("4/1..4", site.ctl("list", "-A")[1])
         self.assertEqual(site.ctl("cancel", grows)[0], 0)
         self.wait_state(site, grows, "Cancelled")
+
+    def test_a_job_takes_surplus_of_an_elastic_one_which_runs_on_also_over_a_kill(self):
+        site = self.start("preemption: {minRuntime: 1s}\n")
+        self.cluster(site)
+        gives = self.submit(site, job("gives", run="1h").replace("replicas: 2", "replicas: 4, minReplicas: 1")
+                            + "  priorityClass: low\n  checkpoint: {grace: 2s}\n")
+        self.wait_state(site, gives, "Running")
+        self.assertEqual(self.running(gives), 4)
+        time.sleep(1)
+        takes = self.submit(site, job("takes", pods=2, run="1h") + "  priorityClass: high\n  preemptible: true\n")
+        self.wait_why(site, gives, "Shrunk")
+        site.stop()  # SIGKILL, with two pods told to go
+        site.start()
+        self.wait_state(site, takes, "Running")
+        self.assertEqual(self.running(takes), 2)
+        self.assertEqual(self.running(gives), 2)
+        self.assertEqual(self.state(site, gives), "Running")
+        self.assertIn("4 to 2 pods, for %s of vision" % takes, site.ctl("describe", gives)[1])
+        self.assertIn("2 pods now, 1 to 4", site.ctl("describe", gives)[1])
+        self.assertIn("Shrunk", site.ctl("describe", "--events", gives)[1])
 
     def test_a_failed_commit_ends_the_daemon_and_promises_nothing(self):
         site = self.start()
