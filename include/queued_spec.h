@@ -75,6 +75,7 @@ struct queued_match {
 struct queued_role {
     const char *name;
     uint32_t replicas, min_replicas; /* the latter of an elastic role */
+    uint32_t spares;                 /* hosts held beside, for pods that are lost */
     uint32_t gpus;                   /* per pod */
     size_t n_gpu_models;
     const char *const *gpu_models; /* in order of preference */

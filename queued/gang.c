@@ -12,7 +12,7 @@
 
 static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)
 {
-    if (m->phase == MEMBER_ABSENT)
+    if (m->phase == MEMBER_ABSENT || m->phase == MEMBER_SPARE)
         return false;
     if (!is_stop)
         return true;
@@ -61,6 +61,7 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
         g->cpu_milli[r] = asks.amount[RES_CPU];
         g->memory_bytes[r] = asks.amount[RES_MEMORY];
         g->first_index[r] = j->array_index * j->demand->roles[r].most;
+        g->size -= j->n_members ? j->demand->roles[r].spares : 0;
         memcpy(g->role_names[r], j->demand->roles[r].name, sizeof(g->role_names[r]));
     }
     g->pods = xcalloc(j->n_members, sizeof(*g->pods));

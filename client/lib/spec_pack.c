@@ -196,6 +196,8 @@ static Queued__V1__Role *pack_role(const struct queued_role *r, struct arena *ar
     m->replicas = r->replicas;
     m->has_min_replicas = r->min_replicas > 0;
     m->min_replicas = r->min_replicas;
+    m->has_spares = r->spares > 0;
+    m->spares = r->spares;
     pack_resources(m, r, arena);
     m->image = text(r->image);
     m->n_command = r->n_command;

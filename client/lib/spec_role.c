@@ -29,6 +29,17 @@ static int read_min_replicas(const struct yaml_at *at, void *draft, struct err *
     return 0;
 }
 
+static int read_spares(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    uint64_t v;
+
+    if (yaml_u64(at, 0, JOB_PODS_MAX, &v, err))
+        return -1;
+    d->role.spares = (uint32_t)v;
+    return 0;
+}
+
 int read_gpus(const struct yaml_at *at, void *draft, struct err *err)
 {
     struct role_draft *d = draft;
@@ -228,7 +239,7 @@ static const struct yaml_field role_fields[] = {
     {"volumes", read_volumes, 0, false, NULL},
     {"placement", read_placement, 0, false, NULL},
     {"minReplicas", read_min_replicas, 0, false, NULL},
-    {"spares", NULL, 0, false, SPEC_LATER},
+    {"spares", read_spares, 0, false, NULL},
     {"leader", NULL, 0, false, SPEC_LATER},
     {"startAfter", NULL, 0, false, SPEC_LATER},
     {"template", NULL, 0, false, SPEC_LATER},

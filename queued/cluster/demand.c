@@ -121,8 +121,9 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
     size_t len = strlen(r->name);
 
     memcpy(d->name, r->name, len < sizeof(d->name) ? len : sizeof(d->name) - 1);
-    d->replicas = spec_role_min(r);
-    d->most = r->replicas;
+    d->replicas = spec_role_min(r) + r->spares;
+    d->most = r->replicas + r->spares;
+    d->spares = r->spares;
     d->has_cpu = r->cpu_milli >= 0;
     d->has_memory = r->memory_bytes >= 0;
     d->each.amount[RES_GPUS] = r->gpus;
@@ -219,6 +220,8 @@ static void describe_role(struct str *b, const struct spec_role *r)
     str_add(b, r->name);
     str_add(b, ",");
     add_amount(b, r->replicas);
+    if (r->spares)
+        str_addf(b, "\x1eh%u,", r->spares);
     if (spec_role_min(r) != r->replicas)
         str_addf(b, "\x1ei%u,", r->min_replicas);
     add_amount(b, r->gpus);

@@ -24,6 +24,7 @@ struct demand_role {
     char name[ROLE_NAME_MAX + 1];
     uint32_t replicas;     /* pods that it needs */
     uint32_t most;         /* pods that it may have; more than replicas: elastic */
+    uint32_t spares;       /* of both: hosts without a pod, the last */
     struct resources each; /* of one pod; CPU and memory 0 when left out */
     bool has_cpu, has_memory;
     uint32_t n_models; /* 0: any */

@@ -514,7 +514,7 @@ void backfill_started(struct state *s, const struct job *j)
 
         /* one that goes first may have taken the reserved hosts: look at them again */
         if (!has || has == j || has->tenant_ix == IX_NONE || !comes_behind(s, m, j, has) ||
-            !r->fits || r->stamp + job_size(j) != stamp)
+            !r->fits || r->stamp + j->n_members - j->n_absent != stamp)
             continue;
         if (backfill_end(j, 0) > r->at)
             future_hold(r->fork, j);

@@ -95,7 +95,7 @@ void job_destroy(struct job *j)
 
 uint32_t job_size(const struct job *j)
 {
-    return j->n_members - j->n_absent;
+    return j->n_members - j->n_absent - j->n_spare;
 }
 
 void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX])
@@ -128,6 +128,9 @@ static void count_phase(struct job *j, enum member_phase phase, int delta)
 
     switch (phase) {
     case MEMBER_PLACED:
+        return;
+    case MEMBER_SPARE:
+        j->n_spare += d;
         return;
     case MEMBER_BOUND:
         j->n_bound += d;
@@ -217,9 +220,16 @@ void job_name_suffix(char buf[5], struct job_id id, uint32_t round)
     buf[4] = '\0';
 }
 
+bool job_is_spare(const struct job *j, const struct member *m)
+{
+    const struct demand_role *role = &j->demand->roles[m->role];
+
+    return m->index >= role->most - role->spares;
+}
+
 bool job_member_holds(const struct member *m)
 {
-    return m->phase == MEMBER_PLACED || m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
+    return m->phase <= MEMBER_RUNNING;
 }
 
 void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count)

@@ -24,6 +24,7 @@
 #include "util/vec.h"
 
 enum member_phase {
+    MEMBER_SPARE,  /* a host is held, for a pod that is lost; it has none of its own */
     MEMBER_PLACED, /* host chosen; the pod may or may not exist */
     MEMBER_BOUND,  /* the API server has accepted the binding */
     MEMBER_RUNNING,
@@ -173,8 +174,8 @@ struct job {
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
     uint32_t charged_gpus;         /* what the tenant is charged now */
     uint8_t models[JOB_ROLES_MAX]; /* per role: model it was placed on; MODELS_MAX: no GPUs */
-    uint32_t n_bound, n_running, n_done, n_gone,
-        n_absent;    /* counts over members, kept by job_set_phase() */
+    uint32_t n_bound, n_running, n_done, n_gone, n_absent,
+        n_spare;     /* counts over members, kept by job_set_phase() */
     bool is_resumed; /* after a start: its pods were compared with the list */
 
     /* the queue */
@@ -198,7 +199,7 @@ struct account_key job_account(const struct job *j);
 void job_set_texts(struct job *j, const struct job_texts *texts);
 /* Free a job that no table knows any more. NULL is none. */
 void job_destroy(struct job *j);
-/* Members that are not absent. */
+/* Pods: members that are neither absent nor spare. */
 uint32_t job_size(const struct job *j);
 /* GPUs that it is charged on these models (per role), or needs at least. */
 void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX]);
@@ -226,6 +227,8 @@ const char *job_pod_key(char buf[POD_KEY_TEXT], const struct job *j, const struc
 void job_name_suffix(char buf[5], struct job_id id, uint32_t round);
 
 /* Does this member take something on its node? */
+/* Is it one of those that are spare while they hold a host? */
+bool job_is_spare(const struct job *j, const struct member *m);
 bool job_member_holds(const struct member *m);
 /* Count what its GPUs are, by model, at its tenant. */
 typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/place.h"
 #include "core/replace.h"
 #include "util/mem.h"
 
@@ -25,8 +26,28 @@ usec_t mend_due(const struct state *s, const struct job *j)
     return (j->not_before > j->lost_at ? j->not_before : j->lost_at) + j->start_timeout_us;
 }
 
-/* Hosts of the lost members into their node_ix: where they were, else near the others. */
-static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was)
+/* The host of a spare of its role that nobody has taken yet; who that is goes into found[].rank. */
+static uint32_t spare_host(const struct state *s, const struct job *j, const struct member *m,
+                           struct placement_member *found)
+{
+    for (uint32_t i = 0; i < j->n_members && j->n_spare; i++) {
+        const struct member *spare = &j->members[i];
+        const struct node *n = cluster_node(&s->cluster, spare->node_ix);
+
+        if (spare->phase != MEMBER_SPARE || spare->role != m->role || found[i].rank || !n ||
+            !n->is_usable || place_excludes(j->excluded, n->ix))
+            continue;
+        found[i].rank = 1;
+        found[m - j->members].rank = i + 1;
+        return n->ix;
+    }
+    return IX_NONE;
+}
+
+/* Hosts of the lost members into their node_ix: where they were, else of spares, else near the
+ * others. */
+static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was,
+                       struct placement_member *found)
 {
     bool fits = true;
 
@@ -39,6 +60,8 @@ static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was
     for (uint32_t i = 0; i < j->n_members && fits; i++) {
         struct member *m = &j->members[i];
 
+        if (m->mend == MEND_HOSTLESS && m->node_ix == IX_NONE)
+            m->node_ix = spare_host(s, j, m, found);
         if (m->mend == MEND_HOSTLESS && m->node_ix == IX_NONE)
             m->node_ix = replace_host(s, j, m);
         fits = m->mend != MEND_HOSTLESS || m->node_ix != IX_NONE;
@@ -62,7 +85,7 @@ static bool find(struct state *s, struct job *j, struct event *ev)
     p.members = xcalloc(p.n, sizeof(*p.members));
     for (uint32_t i = 0; i < p.n; i++)
         was[i] = j->members[i].node_ix;
-    fits = find_hosts(s, j, was);
+    fits = find_hosts(s, j, was, p.members);
     for (uint32_t i = 0; i < p.n; i++) {
         struct member *m = &j->members[i];
 

@@ -76,7 +76,7 @@ void job_drop_members(struct state *s, struct job *j)
             cluster_unname(&s->cluster, j->members[i].node_ix);
     free(j->members);
     j->members = NULL;
-    j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = j->n_absent = 0;
+    j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = j->n_absent = j->n_spare = 0;
 }
 
 void job_hold(struct state *s, struct job *j)
@@ -291,6 +291,7 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     if (j->array)
         return true; /* array_step() has the rest */
     if (to == JOB_STOPPING || to == JOB_RESTARTING || to == JOB_PREEMPTING) {
+        mended_free_spares(s, j);
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
             to == JOB_STOPPING && j->outcome != JOB_PENDING && j->has_service;
         job_check_gone(s, j, fx);
@@ -322,6 +323,7 @@ void job_take(struct state *s, struct job *j, struct ev_placed *placed)
                 .rank = placed->members[at].rank,
                 .role = (uint8_t)r,
                 .index = (uint16_t)i,
+                .phase = MEMBER_PLACED,
                 .exit_code = -1,
             };
             if (placed->members[at].node_ix == IX_NONE)
@@ -330,6 +332,7 @@ void job_take(struct state *s, struct job *j, struct ev_placed *placed)
     }
     free(placed->members);
     placed->members = NULL;
+    mended_set_aside(j);
     job_name_nodes(s, j);
     job_hold(s, j);
 }

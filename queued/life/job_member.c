@@ -198,6 +198,11 @@ void job_member_gone(struct state *s, struct job *j, struct member *m, const cha
 
     if (m->phase == MEMBER_GONE || m->phase == MEMBER_ABSENT)
         return;
+    if (m->phase == MEMBER_SPARE) {
+        mended_free_spare(s, j, m);
+        job_save(s, j, fx);
+        return;
+    }
     if (!job_member_holds(m) && !job_wants_all_gone(j))
         return; /* a finished member stays finished when its pod is cleaned up */
     if (m->mend == MEND_RECALLED && j->state == JOB_RUNNING) {

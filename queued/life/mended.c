@@ -3,11 +3,13 @@
 #include "life/mended.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/elastic.h"
 #include "core/mend.h"
 #include "life/resize.h"
 #include "spec/failure.h"
+#include "util/mem.h"
 
 static bool is_lost(const struct member *m)
 {
@@ -142,6 +144,8 @@ void mended_apply(struct state *s, struct ev_placed *p, struct effects *fx)
                        cluster_node(&s->cluster, to)->name);
         cluster_name(&s->cluster, to);
         cluster_unname(&s->cluster, m->node_ix);
+        if (p->members[i].rank) /* the spare whose host it takes */
+            mended_free_spare(s, j, &j->members[p->members[i].rank - 1]);
         m->node_ix = to;
         m->mend = MEND_STARTING;
         job_set_phase(j, m, MEMBER_PLACED);
@@ -157,9 +161,48 @@ void mended_apply(struct state *s, struct ev_placed *p, struct effects *fx)
     (void)effects_add(fx, EFFECT_GANG_START, j->id);
 }
 
+void mended_load_spares(struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].phase == MEMBER_PLACED && job_is_spare(j, &j->members[i]))
+            job_set_phase(j, &j->members[i], MEMBER_SPARE);
+}
+
+void mended_set_aside(struct job *j)
+{
+    uint32_t *at, rank = 0;
+
+    mended_load_spares(j);
+    if (!j->n_spare)
+        return;
+    at = xcalloc(j->n_members, sizeof(*at));
+    for (uint32_t i = 0; i < j->n_members; i++)
+        at[j->members[i].rank] = i;
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < j->n_members; i++)
+            if ((j->members[at[i]].phase == MEMBER_SPARE) == (pass == 1))
+                j->members[at[i]].rank = rank++;
+    free(at);
+}
+
+void mended_free_spare(struct state *s, struct job *j, struct member *m)
+{
+    job_release(s, j, m, MEMBER_ABSENT);
+    cluster_unname(&s->cluster, m->node_ix);
+    m->node_ix = IX_NONE;
+    job_resize(s, j, m->role, false);
+}
+
+void mended_free_spares(struct state *s, struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members && j->n_spare; i++)
+        if (j->members[i].phase == MEMBER_SPARE)
+            mended_free_spare(s, j, &j->members[i]);
+}
+
 bool mended_resume(struct job *j, struct member *m, struct effects *fx)
 {
     if (m->mend == MEND_RECALLED && m->is_seen)
         delete_pod(j, m, fx);
-    return m->mend == MEND_HOSTLESS || m->mend == MEND_STARTING;
+    return m->mend == MEND_HOSTLESS || m->mend == MEND_STARTING || m->phase == MEMBER_SPARE;
 }

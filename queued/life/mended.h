@@ -17,6 +17,13 @@ void mended_runs(struct state *s, struct job *j, struct member *m, struct effect
 void mended_apply(struct state *s, struct ev_placed *p, struct effects *fx);
 /* mend_due() has come. */
 void mended_time_up(struct state *s, struct job *j, struct effects *fx);
+/* Of a new placement: the last of each role are its spares, their ranks come last. */
+void mended_set_aside(struct job *j);
+/* The same of a job from the store, whose ranks are so already. */
+void mended_load_spares(struct job *j);
+/* It is no longer held, nor charged. */
+void mended_free_spare(struct state *s, struct job *j, struct member *m);
+void mended_free_spares(struct state *s, struct job *j);
 /* After a start: ask again for what was asked for. true: this member needs no other look. */
 bool mended_resume(struct job *j, struct member *m, struct effects *fx);
 

@@ -30,14 +30,19 @@ void resize_apply(struct state *s, struct ev_placed *more, struct effects *fx)
         if (more->members[i].node_ix == IX_NONE)
             continue;
         m->node_ix = more->members[i].node_ix;
-        m->is_new = true;
+        m->is_new = !job_is_spare(j, m);
         m->is_seen = false;
         m->exit_code = -1;
-        job_set_phase(j, m, MEMBER_PLACED);
+        job_set_phase(j, m, m->is_new ? MEMBER_PLACED : MEMBER_SPARE);
         state_pod_asks(j, m->role, &asks);
         cluster_name(&s->cluster, m->node_ix);
         cluster_hold(&s->cluster, m->node_ix, &asks);
         job_resize(s, j, m->role, true);
+    }
+    if (job_size(j) == before) {
+        (void)snprintf(text, sizeof(text), "%u spare hosts are held again", j->n_spare);
+        resized(s, j, "SpareHeld", text, fx);
+        return;
     }
     (void)snprintf(text, sizeof(text), "from %u to %u pods, of at most %u", before, job_size(j),
                    j->n_members);

@@ -243,6 +243,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     if (array_load(s, job, spec, err))
         return -1;
     relax_init(s, job, spec);
+    mended_load_spares(job);
     job->deadline_at = spec->deadline_us;
     if (job_state_is_active(job->state)) /* as it was when it was decided */
         relax_look(s, job, job->attempt_at);

@@ -138,8 +138,9 @@ static void fill_estimate(struct arena *a, const struct estimate *e, Queued__V1_
 static const char *phase_name(uint8_t phase)
 {
     static const char *const names[] = {
-        [MEMBER_PLACED] = "Placed",       [MEMBER_BOUND] = "Bound",   [MEMBER_RUNNING] = "Running",
-        [MEMBER_SUCCEEDED] = "Succeeded", [MEMBER_FAILED] = "Failed", [MEMBER_GONE] = "Gone",
+        [MEMBER_SPARE] = "Spare",     [MEMBER_PLACED] = "Placed",       [MEMBER_BOUND] = "Bound",
+        [MEMBER_RUNNING] = "Running", [MEMBER_SUCCEEDED] = "Succeeded", [MEMBER_FAILED] = "Failed",
+        [MEMBER_GONE] = "Gone",
     };
 
     return phase < ARRAY_LEN(names) ? names[phase] : "Unknown";

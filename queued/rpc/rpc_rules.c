@@ -97,6 +97,7 @@ static const struct rpc_rule role_rules[] = {
     {"mixed_drivers", RULE_NUMBER, 0, 1, 1},
     {"spread", RULE_MESSAGE, 0, 512, 1},
     {"min_replicas", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"spares", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
     {"pull_policy", RULE_LINE, 0, 16, 1},
     {"pull_secrets", RULE_LINE, 1, NODE_NAME_MAX, ROLE_PULL_SECRETS_MAX},
     {"service_account", RULE_LINE, 0, NODE_NAME_MAX, 1},

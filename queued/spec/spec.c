@@ -262,7 +262,7 @@ uint32_t spec_pods(const struct spec *s)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < s->n_roles; i++)
-        n += s->roles[i].replicas;
+        n += s->roles[i].replicas + s->roles[i].spares;
     return n;
 }
 
@@ -271,7 +271,7 @@ uint64_t spec_gpus(const struct spec *s)
     uint64_t n = 0;
 
     for (uint32_t i = 0; i < s->n_roles; i++)
-        n += (uint64_t)s->roles[i].replicas * s->roles[i].gpus;
+        n += (uint64_t)(s->roles[i].replicas + s->roles[i].spares) * s->roles[i].gpus;
     return n;
 }
 
@@ -418,6 +418,11 @@ static void feed_pod_more(const struct feed *f, const struct spec_role *r)
 static void feed_elastic(const struct feed *f, const struct spec *s)
 {
     for (uint32_t i = 0; i < s->n_roles; i++) {
+        if (s->roles[i].spares) {
+            feed_text(f, "spares");
+            feed_number(f, i);
+            feed_number(f, s->roles[i].spares);
+        }
         if (!s->roles[i].min_replicas)
             continue;
         feed_text(f, "minReplicas");

@@ -106,6 +106,7 @@ struct spec_spread {
 struct spec_role {
     const char *name;
     uint32_t replicas;              /* 1..JOB_PODS_MAX */
+    uint32_t spares;                /* hosts held beside, for pods that are lost */
     uint32_t min_replicas;          /* of an elastic role, 1..replicas; 0: replicas */
     uint32_t gpus;                  /* per pod */
     struct spec_strings gpu_models; /* canonical names, in order of preference; none: any */

@@ -33,6 +33,27 @@ static int check_rule(const struct check *c, uint32_t i)
     return 0;
 }
 
+/* A spare takes over from one pod; where all restart, or how many there are changes, it cannot. */
+static int check_spares(const struct check *c)
+{
+    const struct spec *s = c->spec;
+
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        const struct spec_role *r = &s->roles[i];
+        const char *what = NULL;
+
+        if (r->spares > JOB_PODS_MAX)
+            what = "must be at most 10000";
+        else if (r->spares && s->failure.scope == SPEC_SCOPE_GANG)
+            what = "needs failurePolicy.scope role or pod: with gang all pods restart";
+        else if (r->spares && (r->min_replicas || s->slice_size || s->array_indices))
+            what = "does not go with minReplicas, topology.slice or array";
+        if (what)
+            return err_set(c->err, ERR_INVALID, "spec.roles[%u].spares: %s", i, what);
+    }
+    return 0;
+}
+
 int spec_check_failure(const struct check *c)
 {
     const struct spec_failure *f = &c->spec->failure;
@@ -56,6 +77,8 @@ int spec_check_failure(const struct check *c)
                        c->spec->exit_zero);
     if (f->scope >= SPEC_SCOPES)
         return spec_bad(c, "spec.failurePolicy.scope", "must be gang, role or pod");
+    if (check_spares(c))
+        return -1;
     if (f->n_rules > JOB_RULES_MAX)
         return spec_bad(c, "spec.failurePolicy.rules", "more than 32");
     for (uint32_t i = 0; i < f->n_rules; i++)

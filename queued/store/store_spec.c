@@ -162,6 +162,7 @@ static role_record *make_role(const struct spec_role *role, struct arena *a)
     r->name = text(role->name);
     PACK(r, replicas, role->replicas);
     PACK(r, min_replicas, role->min_replicas);
+    PACK(r, spares, role->spares);
     PACK(r, gpus, role->gpus);
     r->gpu_models = make_strings(&role->gpu_models, &r->n_gpu_models, a);
     PACK_ALWAYS(r, cpu_milli, role->cpu_milli);
@@ -369,6 +370,7 @@ static void take_role(struct spec_role *role, const role_record *r, struct arena
     role->name = copy(a, r->name);
     role->replicas = r->replicas;
     role->min_replicas = r->min_replicas;
+    role->spares = r->spares;
     role->gpus = r->gpus;
     take_strings(&role->gpu_models, r->gpu_models, r->n_gpu_models, a);
     role->cpu_milli = r->has_cpu_milli ? r->cpu_milli : -1;
@@ -392,7 +394,8 @@ static void take_role(struct spec_role *role, const role_record *r, struct arena
 static int check_role(const role_record *r, struct err *err)
 {
     if (!r->name || strlen(r->name) > ROLE_NAME_MAX || r->replicas == 0 ||
-        r->replicas > JOB_PODS_MAX || r->min_replicas > r->replicas || r->gpus > POD_GPUS_MAX)
+        r->replicas > JOB_PODS_MAX || r->min_replicas > r->replicas || r->spares > JOB_PODS_MAX ||
+        r->gpus > POD_GPUS_MAX)
         return err_set(err, ERR_INVALID, "role %.20s with %u replicas of %u GPUs",
                        r->name ? r->name : "without name", r->replicas, r->gpus);
     if (r->n_gpu_models > ROLE_MODELS_MAX || r->n_extended > ROLE_EXTENDED_MAX ||
@@ -436,7 +439,7 @@ static int check_spec(const spec_record *r, struct err *err)
     for (size_t i = 0; i < r->n_roles; i++) {
         if (check_role(r->roles[i], err) < 0)
             return -1;
-        pods += r->roles[i]->replicas;
+        pods += (uint64_t)r->roles[i]->replicas + r->roles[i]->spares;
     }
     if (pods > JOB_PODS_MAX)
         return err_set(err, ERR_INVALID, "%" PRIu64 " pods", pods);

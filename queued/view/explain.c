@@ -38,7 +38,9 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
     for (uint32_t r = 0; r < d->n_roles; r++) {
         const struct demand_role *role = &d->roles[r];
 
-        str_addf(&b, "%s%u", r ? " + " : "", role->replicas);
+        str_addf(&b, "%s%u", r ? " + " : "", role->replicas - role->spares);
+        if (role->spares)
+            str_addf(&b, " and %u spare", role->spares);
         if (role->most > role->replicas)
             str_addf(&b, " to %u", role->most);
         str_addf(&b, " pods x %lld %s", (long long)role->each.amount[RES_GPUS],

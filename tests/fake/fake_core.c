@@ -154,8 +154,8 @@ void core_see(struct core *c, const struct job *j, uint32_t member, enum pod_pha
 
     (void)snprintf(p->ns, sizeof(p->ns), "%s", j->ns);
     name_pod(j, member, p->name, sizeof(p->name));
-    (void)snprintf(p->uid, sizeof(p->uid), "uid-%u-%u-%u", (unsigned)j->attempt, (unsigned)member,
-                   (unsigned)m->run);
+    (void)snprintf(p->uid, sizeof(p->uid), m->run ? "uid-%u-%u-%u" : "uid-%u-%u",
+                   (unsigned)j->attempt, (unsigned)member, (unsigned)m->run);
     (void)snprintf(p->node, sizeof(p->node), "%s",
                    cluster_node(&c->state->cluster, m->node_ix)->name);
     p->phase = phase;

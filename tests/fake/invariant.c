@@ -25,11 +25,14 @@ static bool is_due(const struct state *s, const struct job *j)
 
 static int check_members(const struct job *j, struct err *err)
 {
-    uint32_t bound = 0, running = 0, done = 0, gone = 0, absent = 0;
+    uint32_t bound = 0, running = 0, done = 0, gone = 0, absent = 0, spare = 0;
 
     for (uint32_t i = 0; i < j->n_members; i++) {
         switch ((enum member_phase)j->members[i].phase) {
         case MEMBER_PLACED:
+            break;
+        case MEMBER_SPARE:
+            spare++;
             break;
         case MEMBER_RUNNING:
             running++;
@@ -52,7 +55,7 @@ static int check_members(const struct job *j, struct err *err)
         }
     }
     if (bound != j->n_bound || running != j->n_running || done != j->n_done || gone != j->n_gone ||
-        absent != j->n_absent)
+        absent != j->n_absent || spare != j->n_spare)
         return broken(err, "counts of members are off", j->name);
     return 0;
 }
@@ -88,7 +91,8 @@ static bool check_sizes(const struct job *j)
             return true;
     }
     for (uint32_t r = 0; r < j->demand->n_roles && j->n_members; r++) {
-        if (size[r] != j->size[r] || size[r] < j->demand->roles[r].replicas ||
+        if (size[r] != j->size[r] ||
+            size[r] + j->demand->roles[r].spares < j->demand->roles[r].replicas ||
             size[r] > j->demand->roles[r].most || going[r] != j->going[r])
             return true;
         gpus += j->models[r] == MODELS_MAX

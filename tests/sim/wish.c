@@ -253,6 +253,14 @@ static void some_failure(struct spec *s, struct rng *g)
     }
 }
 
+/* Only where a lost pod is made again by itself. */
+static void some_spares(struct spec *s, struct rng *g)
+{
+    for (uint32_t i = 0; i < s->n_roles && s->failure.scope && !s->slice_size; i++)
+        if (!s->roles[i].min_replicas && !s->array_indices && rng_one_in(g, 2))
+            s->roles[i].spares = 1 + rng_below(g, 2);
+}
+
 static void some_growth(struct spec *s, struct rng *g)
 {
     bool is_elastic = false;
@@ -370,6 +378,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         some_preference(s, &s->roles[i]);
         some_share(s, &s->roles[i]);
     }
+    some_spares(s, &g);
     some_growth(s, &g);
     some_instants(s, seed);
     some_array(s, seed);

@@ -316,6 +316,114 @@ static void it_may_be_cancelled_while_it_lacks_pods(void **state)
     check(c);
 }
 
+static struct spec *spared(uint32_t pods, uint32_t spares)
+{
+    struct spec *s = scoped(pods, SPEC_SCOPE_POD);
+
+    s->roles[0].spares = spares;
+    return s;
+}
+
+/* Two pods and a spare, of which no pods are seen. */
+static struct job *running_spared(struct core *c)
+{
+    struct answer a = core_submit(c, spared(2, 1));
+    struct job *j = core_job(c, a);
+
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
+    core_see(c, j, 0, POD_RUNNING, 0);
+    core_see(c, j, 1, POD_RUNNING, 0);
+    assert_int_equal(j->state, JOB_RUNNING);
+    core_forget(c);
+    return j;
+}
+
+static void a_spare_is_held_and_charged_and_counts_for_no_pod(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running_spared(c);
+    struct explain x;
+
+    assert_int_equal(job_size(j), 2);
+    assert_int_equal(j->charged_gpus, 24);
+    assert_int_equal(j->members[2].phase, MEMBER_SPARE);
+    assert_int_equal(j->members[2].rank, 2);
+    explain_job(c->state, j, c->now, &x);
+    assert_non_null(strstr(x.asks, "2 and 1 spare pods x 8"));
+    (void)core_submit(c, site_spec("other", 2, 8));
+    assert_int_equal(core_cycle(c), 0);
+    check(c);
+    core_see(c, j, 0, POD_SUCCEEDED, 0);
+    core_see(c, j, 1, POD_SUCCEEDED, 0);
+    assert_int_equal(j->outcome, JOB_SUCCEEDED);
+    assert_int_equal(j->n_spare, 0);
+    check(c);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_SUCCEEDED);
+    assert_int_equal(core_cycle(c), 1);
+}
+
+/* The fourth node would do too, and is taken. */
+static void a_spare_takes_over_at_once_and_another_is_held_when_there_is_room(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running_spared(c);
+    struct answer other = core_submit(c, site_spec("other", 1, 8));
+    uint32_t spare = j->members[2].node_ix;
+
+    assert_int_equal(core_cycle(c), 1);
+    lose_node(c, j, 1);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->members[1].node_ix, spare);
+    assert_int_equal(j->members[1].phase, MEMBER_PLACED);
+    assert_int_equal(j->members[2].phase, MEMBER_ABSENT);
+    assert_int_equal(j->charged_gpus, 16);
+    check(c);
+    core_see(c, j, 1, POD_RUNNING, 0);
+    (void)core_cancel(c, other.job);
+    core_gone_all(c, other.job);
+    core_service_gone(c, other.job);
+    core_pass(c, ELASTIC_COOLDOWN_S * USEC_PER_SEC);
+    core_forget(c);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->members[2].phase, MEMBER_SPARE);
+    assert_string_equal(j->reason.code, "SpareHeld");
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 0);
+    assert_int_equal(j->charged_gpus, 24);
+    check(c);
+}
+
+static void a_spare_whose_node_is_lost_costs_the_gang_nothing(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running_spared(c);
+
+    lose_node(c, j, 2);
+    assert_int_equal(j->state, JOB_RUNNING);
+    assert_int_equal(j->lost_at, 0);
+    assert_int_equal(j->members[2].phase, MEMBER_ABSENT);
+    assert_int_equal(j->charged_gpus, 16);
+    check(c);
+}
+
+static void spares_that_could_not_take_over_are_refused(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = spared(2, 1);
+    struct err err;
+
+    s->failure.scope = SPEC_SCOPE_GANG;
+    assert_int_equal(spec_check(s, &c->settings, &err), -1);
+    assert_non_null(strstr(err.text, "spec.roles[0].spares"));
+    s->failure.scope = SPEC_SCOPE_POD;
+    s->roles[0].min_replicas = 1;
+    assert_int_equal(spec_check(s, &c->settings, &err), -1);
+    s->roles[0].min_replicas = 0;
+    assert_int_equal(spec_check(s, &c->settings, &err), 0);
+    spec_destroy(s);
+}
+
 static void an_unknown_scope_is_refused(void **state)
 {
     struct core *c = *state;
@@ -342,6 +450,10 @@ int main(void)
         WITH(a_missing_member_goes_before_gangs_that_wait),
         WITH(one_that_is_refused_goes_to_another_host),
         WITH(it_may_be_cancelled_while_it_lacks_pods),
+        WITH(a_spare_is_held_and_charged_and_counts_for_no_pod),
+        WITH(a_spare_takes_over_at_once_and_another_is_held_when_there_is_room),
+        WITH(a_spare_whose_node_is_lost_costs_the_gang_nothing),
+        WITH(spares_that_could_not_take_over_are_refused),
         WITH(an_unknown_scope_is_refused),
     };
 
