@@ -68,6 +68,12 @@ bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
         return true;
     if (!is_done(verb, j) && job_fsm_next(j->state, verb->event, verb->outcome, &to))
         return true;
+    if (!is_done(verb, j) && j->array) {
+        (void)err_set(&why, ERR_CONFLICT,
+                      "%s is a job array, which has no pods of its own: name one index, %s[3]",
+                      j->name, j->name);
+        return intake_refuse(s, &ev->ref, fx, &why);
+    }
     if (!is_done(verb, j)) {
         (void)err_set(&why, ERR_CONFLICT, "job %s is %s: %s", j->name, job_state_name(j->state),
                       verb->advice);

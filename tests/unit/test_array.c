@@ -227,6 +227,8 @@ static void a_held_array_starts_no_index_and_a_released_one_does(void **state)
     explain_job(c->state, next, c->now, &x);
     assert_string_equal(x.code, "Held");
     assert_int_equal(array_shown_state(a), JOB_RUNNING);
+    assert_int_equal(core_verb(c, a->id, VERB_REQUEUE).code, ERR_CONFLICT);
+    assert_non_null(strstr(core_last(c, EFFECT_REPLY)->u.reply->answer.text, "name one index"));
     end(c, index_of(c, a, 0), 0);
     assert_int_equal(next->state, JOB_PENDING);
     assert_int_equal(core_verb(c, a->id, VERB_RELEASE).code, ERR_OK);
