@@ -167,6 +167,29 @@ static int read_gpu_hours(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int read_reservations(const struct yaml_at *at, void *out, struct err *err)
+{
+    uint64_t n;
+
+    if (yaml_u64(at, 1, BACKFILL_SLOTS_MAX, &n, err))
+        return -1;
+    *(uint32_t *)out = (uint32_t)n;
+    return 0;
+}
+
+static const struct yaml_field backfill_fields[] = {
+    {.key = "reservations",
+     .read = read_reservations,
+     .offset = offsetof(struct config, settings.backfill_reservations)},
+};
+
+static int read_backfill(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return yaml_walk(at, backfill_fields, ARRAY_LEN(backfill_fields), r->c, err);
+}
+
 static const struct yaml_field preemption_fields[] = {
     {.key = "graceCap",
      .read = config_read_duration,
@@ -316,6 +339,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "licences", .read = config_read_licences},
     {.key = "classes", .read = config_read_classes},
     {.key = "nodeLostTimeout", .read = read_node_lost},
+    {.key = "backfill", .read = read_backfill},
     {.key = "preemption", .read = read_preemption},
     {.key = "defragmentation", .read = read_defrag},
     {.key = "allowSimulation", .read = read_simulation},
@@ -411,6 +435,7 @@ static const struct config_section own_sections[] = {
     {"store", store_fields, ARRAY_LEN(store_fields)},
     {"listen", listen_fields, ARRAY_LEN(listen_fields)},
     {"kubernetes", kubernetes_fields, ARRAY_LEN(kubernetes_fields)},
+    {"backfill", backfill_fields, ARRAY_LEN(backfill_fields)},
     {"preemption", preemption_fields, ARRAY_LEN(preemption_fields)},
     {"defragmentation", defrag_fields, ARRAY_LEN(defrag_fields)},
     {"weights", weight_fields, ARRAY_LEN(weight_fields)},
@@ -444,6 +469,11 @@ static int check_whole(const struct config_reading *r, struct err *err)
     const struct config *c = r->c;
     struct yaml_at at = {r->doc, r->doc->roots[0], "listen.rpc"};
 
+    if (c->settings.backfill_reservations * (c->settings.n_models + 1) > BACKFILL_SLOTS_MAX) {
+        at.path = "backfill.reservations";
+        return yaml_fail(&at, err, "at most %u with %u models",
+                         BACKFILL_SLOTS_MAX / (c->settings.n_models + 1), c->settings.n_models);
+    }
     if (c->n_rpc == 0)
         return yaml_fail(&at, err, "needs at least one address");
     for (uint32_t i = 0; i < c->n_rpc; i++)

@@ -255,6 +255,7 @@ void config_text(const struct config *c, struct str *b)
     add_levels(b, &c->settings);
     add_names(b, c);
     add_duration(b, "nodeLostTimeout", c->settings.node_lost_us);
+    str_addf(b, "\nbackfill: {reservations: %u}", c->settings.backfill_reservations);
     add_duration(b, "\npreemption: {minRuntime", c->settings.min_runtime_us);
     add_duration(b, ", graceCap", c->settings.grace_cap_us);
     if (c->settings.max_lost_gpu_us)

@@ -5,7 +5,7 @@
  * Ends only free, so the first that suffices is found without a look at each. A reservation is kept
  * as it is while its hosts hold it; a new look replaces it only by an earlier one.
  */
-#include "core/backfill.h"
+#include "core/backfill_slots.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,40 +16,17 @@
 #include "core/place.h"
 #include "core/window.h"
 
-enum { SLOTS = MODELS_MAX + 1 /* the last: gangs without GPUs */, HEIRS_MAX = 8 };
+enum { SLOTS = BACKFILL_SLOTS_MAX, HEIRS_MAX = 8 };
 /* A plan that holds is looked at again for an earlier one at most so often. */
 #define REPLAN_US (10 * USEC_PER_SEC)
 
-#define SPAN_MAX (INT64_C(100) * 366 * 86400 * USEC_PER_SEC)
-
-struct held {
-    uint32_t node_ix;
-    struct resources asks;
-};
-
-struct reservation {
-    struct job_id job; /* 0: none */
-    usec_t at;
-    usec_t planned_at; /* last look for an earlier one */
-    VEC(struct held) held;
-    struct cluster *fork; /* the cluster at `at`, with the gang in place */
-    uint64_t stamp;       /* of the cluster that fork was made of; 0: not made */
-    bool fits;            /* the gang had room on its hosts then */
-    bool is_inside;       /* its tenant had quota left at the last cycle */
-};
-
-struct backfill {
-    struct reservation of[SLOTS];
-    const struct cluster *beside[SLOTS];
-    struct cluster *scratch; /* of plan() */
-    uint64_t gen;
-};
-
-struct backfill *backfill_create(uint64_t gen)
+struct backfill *backfill_create(const struct settings *settings, uint64_t gen)
 {
     struct backfill *b = xcalloc(1, sizeof(*b));
 
     b->gen = gen;
+    b->width = settings->n_models + 1;
+    b->n = b->width * settings->backfill_reservations;
     return b;
 }
 
@@ -66,13 +43,14 @@ void backfill_destroy(struct backfill *b)
     for (int m = 0; m < SLOTS; m++)
         reservation_drop(b, &b->of[m]);
     cluster_fork_free(b->scratch);
+    vec_fini(&b->closed);
     free(b);
 }
 
 void backfill_copy(struct state *s, const struct state *from)
 {
     s->backfill->gen = from->backfill->gen;
-    for (int m = 0; m < SLOTS; m++) {
+    for (uint32_t m = 0; m < s->backfill->n; m++) {
         const struct reservation *r = &from->backfill->of[m];
         struct reservation *to = &s->backfill->of[m];
 
@@ -93,41 +71,10 @@ uint64_t backfill_gen(const struct state *s)
     return s->backfill->gen;
 }
 
-static usec_t span(usec_t d)
-{
-    return d < 0 ? 0 : d > SPAN_MAX ? SPAN_MAX : d;
-}
-
 void backfill_moved(struct state *s)
 {
     s->backfill->gen++;
     s->is_quiet = false;
-}
-
-usec_t backfill_end_from(const struct job *j, usec_t start)
-{
-    usec_t running = start + span(j->start_timeout_us), end = running + span(j->max_runtime_us);
-
-    if (j->deadline_at && j->deadline_at < end)
-        end = j->deadline_at > running ? j->deadline_at : running;
-    return end + span(j->grace_us);
-}
-
-usec_t backfill_last_start(const struct job *j, usec_t end)
-{
-    bool is_cut = j->deadline_at && j->deadline_at <= end - span(j->grace_us);
-
-    return end - span(j->grace_us) - span(j->start_timeout_us) -
-           (is_cut ? 0 : span(j->max_runtime_us));
-}
-
-usec_t backfill_end(const struct job *j, usec_t now)
-{
-    usec_t start = j->n_members ? j->attempt_at : now;
-
-    if (j->n_members && j->running_at && j->running_at < start + span(j->start_timeout_us))
-        start = j->running_at - span(j->start_timeout_us);
-    return backfill_end_from(j, start);
 }
 
 static uint64_t stamp_of(const struct cluster *c)
@@ -140,8 +87,26 @@ static bool role_may_use(const struct demand_role *role, uint32_t model)
     return role->n_models == 0 || memchr(role->models, (int)model, role->n_models);
 }
 
-/* May its GPUs be judged by this slot? */
-static bool is_of_slot(const struct demand *d, uint32_t slot)
+/* The model of a slot; MODELS_MAX: gangs without GPUs. */
+uint32_t backfill_model_of(const struct backfill *b, uint32_t slot)
+{
+    uint32_t m = slot % b->width;
+
+    return m == b->width - 1 ? MODELS_MAX : m;
+}
+
+/* As bits; none where a model has one slot. */
+static uint64_t slots_of(const struct backfill *b, uint32_t model)
+{
+    uint64_t slots = 0;
+
+    for (uint32_t m = 0; m < b->n && b->n > b->width; m++)
+        slots |= (uint64_t)(backfill_model_of(b, m) == model) << m;
+    return slots;
+}
+
+/* May its GPUs be judged by slots of this model? */
+bool backfill_is_of(const struct demand *d, uint32_t slot)
 {
     for (uint32_t r = 0; r < d->n_roles && d->gpus; r++)
         if (d->roles[r].each.amount[RES_GPUS] && slot < MODELS_MAX &&
@@ -175,11 +140,36 @@ static struct cluster *fork_anew(struct cluster **fork, const struct cluster *c)
     return *fork;
 }
 
-/* Has an operator reserved one of its hosts for that time? */
+/* Hosts that j may not plan with from start on: an operator's, and those that gangs before it have
+ * in the other slots of the model. NULL: none. Valid until the next call. */
+static const uint64_t *closed_to(const struct state *s, uint32_t model, const struct job *j,
+                                 usec_t start)
+{
+    const uint64_t *closed = window_closed(s, j, start);
+    size_t words = s->cluster.nodes.n / 64 + 1;
+    struct backfill *b = s->backfill;
+
+    if (b->n == b->width)
+        return closed;
+    vec_reserve(&b->closed, words);
+    if (closed)
+        memcpy(b->closed.v, closed, words * sizeof(*closed));
+    else
+        memset(b->closed.v, 0, words * sizeof(*closed));
+    for (uint32_t m = 0; m < b->n; m++)
+        for (size_t i = 0; backfill_model_of(b, m) == model && i < b->of[m].held.n; i++)
+            if (backfill_holds_back(s, m, j, INT64_MAX))
+                b->closed.v[b->of[m].held.v[i].node_ix / 64] |= UINT64_C(1)
+                                                                << b->of[m].held.v[i].node_ix % 64;
+    return b->closed.v;
+}
+
+/* Has an operator reserved one of its hosts for that time, or a gang before it? */
 static bool is_shut(const struct state *s, const struct reservation *r)
 {
     const struct job *j = state_job(s, r->job);
-    const uint64_t *closed = j ? window_closed(s, j, r->at > s->now ? r->at : s->now) : NULL;
+    uint32_t model = backfill_model_of(s->backfill, (uint32_t)(r - s->backfill->of));
+    const uint64_t *closed = j ? closed_to(s, model, j, r->at > s->now ? r->at : s->now) : NULL;
 
     for (size_t i = 0; i < r->held.n && closed; i++)
         if (window_has(closed, r->held.v[i].node_ix))
@@ -275,7 +265,7 @@ static bool search(const struct state *s, struct search *f, const struct job *j,
 
 /* The earliest plan for j in a slot; false: the ends that are known do not suffice. While no window
  * changes, ends only free: each such time is searched by itself. */
-static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec_t now,
+static bool plan(const struct state *s, const struct job *j, uint32_t model, usec_t now,
                  struct reservation *ret)
 {
     uint8_t models[JOB_ROLES_MAX];
@@ -283,16 +273,18 @@ static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec
     usec_t until = now;
     size_t lo, hi = 0;
 
-    if ((slot < MODELS_MAX && s->cluster.model_gpus[slot] == 0) || !models_of(s, j, slot, models))
+    if ((model < MODELS_MAX && s->cluster.model_gpus[model] == 0) ||
+        !models_of(s, j, model, models))
         return false;
-    f.wish.n_beside = backfill_beside(s, backfill_ahead_of(s, j, INT64_MAX), &f.wish.beside);
+    f.wish.n_beside = backfill_beside(
+        s, backfill_ahead_of(s, j, INT64_MAX) & ~slots_of(s->backfill, model), &f.wish.beside);
     future_ends(s, latest_end, &f.ends);
     f.fork = fork_anew(&s->backfill->scratch, &s->cluster);
     ret->planned_at = now;
     do {
         f.from = until;
         until = window_changes(s, j, f.from);
-        f.wish.closed = window_closed(s, j, f.from);
+        f.wish.closed = closed_to(s, model, j, f.from);
         for (lo = hi; hi < f.ends.n && f.ends.v[hi].at < until;)
             hi++;
     } while (!search(s, &f, j, lo, hi + 1) && until < INT64_MAX);
@@ -300,9 +292,9 @@ static bool plan(const struct state *s, const struct job *j, uint32_t slot, usec
     return ret->job.v != 0;
 }
 
-static struct reservation *own_of(const struct state *s, const struct job *j)
+struct reservation *backfill_own_of(const struct state *s, const struct job *j)
 {
-    for (int m = 0; m < SLOTS; m++)
+    for (uint32_t m = 0; m < s->backfill->n; m++)
         if (s->backfill->of[m].job.v == j->id.v)
             return &s->backfill->of[m];
     return NULL;
@@ -342,29 +334,46 @@ static bool comes_behind(const struct state *s, uint32_t slot, const struct job 
             j->priority == has->priority);
 }
 
-/* Is the slot free for j, or taken by one that comes after it? */
-static bool is_open(const struct state *s, uint32_t slot, const struct job *j)
+/* The slot of this model that j may have: its own, a free one, or that of the last of those that
+ * come after it. IX_NONE: none. */
+static uint32_t open_slot(const struct state *s, uint32_t model, const struct job *j)
 {
-    const struct job *has = state_job(s, s->backfill->of[slot].job);
+    const struct job *last = NULL;
+    uint32_t open = IX_NONE, taken = IX_NONE;
 
-    return !has || has == j || goes_first(s, slot, j, has);
+    for (uint32_t m = 0; m < s->backfill->n; m++) {
+        const struct job *has = state_job(s, s->backfill->of[m].job);
+
+        if (backfill_model_of(s->backfill, m) != model)
+            continue;
+        if (has == j)
+            return m;
+        if (!has && open == IX_NONE)
+            open = m;
+        if (!has || !goes_first(s, model, last ? last : j, has))
+            continue;
+        last = has;
+        taken = m;
+    }
+    return open != IX_NONE ? open : taken;
 }
 
 void backfill_blocked(struct state *s, struct job *j, usec_t now)
 {
     struct backfill *b = s->backfill;
-    struct reservation best = {0}, *own = own_of(s, j), *to = own;
+    struct reservation best = {0}, *own = backfill_own_of(s, j), *to = own;
 
     if (own && now - own->planned_at < REPLAN_US && rebuild(s, own))
         return;
     if (own)
         own->planned_at = now;
-    for (uint32_t m = 0; m < SLOTS; m++) {
+    for (uint32_t i = 0; i < b->width; i++) {
+        uint32_t model = backfill_model_of(b, i), m = open_slot(s, model, j);
         struct reservation r = {0};
 
-        if ((own && own != &b->of[m]) || !is_of_slot(j->demand, m) || !is_open(s, m, j))
+        if (m == IX_NONE || (own && own != &b->of[m]) || !backfill_is_of(j->demand, model))
             continue;
-        if (plan(s, j, m, now, &r) && (!best.job.v || r.at < best.at)) {
+        if (plan(s, j, model, now, &r) && (!best.job.v || r.at < best.at)) {
             struct reservation swap = best;
 
             best = r;
@@ -380,22 +389,36 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
         to->fork = NULL;
         reservation_drop(b, to);
         *to = best;
-        to->is_inside = is_inside(s, (uint32_t)(to - b->of), j);
+        to->is_inside = is_inside(s, backfill_model_of(b, (uint32_t)(to - b->of)), j);
     }
 }
 
 /* Earliest in order, after `last`, of the blocked ones that a slot may serve. One that is awake may
  * start in this very cycle, when its turn comes. */
-static struct job *next_heir(const struct state *s, uint32_t slot, const struct job *last)
+static struct job *next_heir(const struct state *s, uint32_t model, const struct job *last)
 {
     struct job *best = NULL;
 
-    for (struct bucket *k = s->buckets; k; k = k->hh.next)
-        if (k->key.tenant_ix != IX_NONE && !order_is_awake(s, k) &&
-            is_of_slot(k->key.demand, slot) && (!last || goes_first(s, slot, last, k->head)) &&
-            (!best || goes_first(s, slot, k->head, best)))
-            best = k->head;
+    for (struct bucket *k = s->buckets; k; k = k->hh.next) {
+        struct job *j = k->head;
+
+        while (s->backfill->n > s->backfill->width && j && backfill_own_of(s, j))
+            j = j->next;
+        if (j && k->key.tenant_ix != IX_NONE && !order_is_awake(s, k) &&
+            backfill_is_of(k->key.demand, model) && (!last || goes_first(s, model, last, j)) &&
+            (!best || goes_first(s, model, j, best)))
+            best = j;
+    }
     return best;
+}
+
+/* A slot beside others of its model is filled as soon as there is a gang for it; one for which no
+ * plan was found is looked at again after a while. */
+static bool wants_heir(const struct state *s, uint32_t slot, usec_t now)
+{
+    const struct reservation *r = &s->backfill->of[slot];
+
+    return r->job.v || (slot >= s->backfill->width && now - r->planned_at >= REPLAN_US);
 }
 
 void backfill_begin(struct state *s, usec_t now)
@@ -403,46 +426,49 @@ void backfill_begin(struct state *s, usec_t now)
     struct backfill *b = s->backfill;
     uint8_t models[JOB_ROLES_MAX];
 
-    for (uint32_t m = 0; m < SLOTS; m++) {
+    for (uint32_t m = 0; m < s->backfill->n; m++) {
         struct reservation *r = &b->of[m];
         struct job *j = state_job(s, r->job);
+        uint32_t model = backfill_model_of(b, m);
 
-        if (r->job.v == 0)
+        if (!wants_heir(s, m, now))
             continue;
-        if (j && j->bucket && j->tenant_ix != IX_NONE && models_of(s, j, m, models)) {
-            b->gen += r->is_inside != is_inside(s, m, j); /* others go first now, or no more */
-            r->is_inside = is_inside(s, m, j);
+        if (j && j->bucket && j->tenant_ix != IX_NONE && models_of(s, j, model, models)) {
+            /* others go first now, or no more */
+            b->gen += r->is_inside != is_inside(s, model, j);
+            r->is_inside = is_inside(s, model, j);
             /* its hosts are gone, or taken by one that goes first; or ends have come early */
             if (now - r->planned_at >= REPLAN_US || !rebuild(s, r))
                 backfill_blocked(s, j, now);
             if (r->job.v)
                 continue;
-        } else {
+        } else if (r->job.v) {
             reservation_drop(b, r);
         }
-        j = next_heir(s, m, NULL);
+        j = next_heir(s, model, NULL);
         for (int n = 0; j && r->job.v == 0 && n < HEIRS_MAX; n++) {
+            r->planned_at = now;
             backfill_blocked(s, j, now);
-            j = next_heir(s, m, j);
+            j = next_heir(s, model, j);
         }
     }
 }
 
-static bool holds_back(const struct state *s, uint32_t slot, const struct job *j, usec_t end)
+bool backfill_holds_back(const struct state *s, uint32_t slot, const struct job *j, usec_t end)
 {
     const struct reservation *r = &s->backfill->of[slot];
     const struct job *has = r->job.v ? state_job(s, r->job) : NULL;
 
     return has && has != j && end > r->at && has->tenant_ix != IX_NONE &&
-           comes_behind(s, slot, j, has);
+           comes_behind(s, backfill_model_of(s->backfill, slot), j, has);
 }
 
 uint64_t backfill_ahead_of(const struct state *s, const struct job *j, usec_t end)
 {
     uint64_t ahead = 0;
 
-    for (uint32_t m = 0; m < SLOTS; m++)
-        if (holds_back(s, m, j, end))
+    for (uint32_t m = 0; m < s->backfill->n; m++)
+        if (backfill_holds_back(s, m, j, end))
             ahead |= UINT64_C(1) << m;
     return ahead;
 }
@@ -453,7 +479,7 @@ uint32_t backfill_beside(const struct state *s, uint64_t reserved,
     struct backfill *b = s->backfill;
     uint32_t n = 0;
 
-    for (uint32_t m = 0; m < SLOTS; m++)
+    for (uint32_t m = 0; m < s->backfill->n; m++)
         if (reserved >> m & 1 && rebuild(s, &b->of[m]))
             b->beside[n++] = b->of[m].fork;
     *ret = b->beside;
@@ -478,43 +504,24 @@ bool backfill_leaves(const struct state *s, uint64_t reserved, const struct dema
 
 void backfill_forget(struct state *s, const struct job *j)
 {
-    struct reservation *own = own_of(s, j);
+    struct reservation *own = backfill_own_of(s, j);
 
     if (own)
         own->job.v = UINT64_MAX; /* of no job: backfill_begin() looks for an heir */
-}
-
-void backfill_close(const struct state *s, const struct job *j, uint64_t *closed)
-{
-    for (uint32_t m = 0; m < SLOTS; m++) {
-        const struct reservation *r = &s->backfill->of[m];
-
-        for (size_t i = 0; i < r->held.n && holds_back(s, m, j, INT64_MAX); i++)
-            closed[r->held.v[i].node_ix / 64] |= UINT64_C(1) << r->held.v[i].node_ix % 64;
-    }
-}
-
-struct job *backfill_shortest(const struct job *j, usec_t now)
-{
-    struct job *best = NULL;
-
-    for (struct job *o = j->bucket->head; o; o = o->next)
-        if (o->not_before <= now && (!best || backfill_end(o, now) < backfill_end(best, now)))
-            best = o;
-    return best;
 }
 
 void backfill_started(struct state *s, const struct job *j)
 {
     uint64_t stamp = stamp_of(&s->cluster);
 
-    for (uint32_t m = 0; m < SLOTS; m++) {
+    for (uint32_t m = 0; m < s->backfill->n; m++) {
         struct reservation *r = &s->backfill->of[m];
         const struct job *has = state_job(s, r->job);
 
         /* one that goes first may have taken the reserved hosts: look at them again */
-        if (!has || has == j || has->tenant_ix == IX_NONE || !comes_behind(s, m, j, has) ||
-            !r->fits || r->stamp + j->n_members - j->n_absent != stamp)
+        if (!has || has == j || has->tenant_ix == IX_NONE ||
+            !comes_behind(s, backfill_model_of(s->backfill, m), j, has) || !r->fits ||
+            r->stamp + j->n_members - j->n_absent != stamp)
             continue;
         if (backfill_end(j, 0) > r->at)
             future_hold(r->fork, j);
@@ -524,7 +531,7 @@ void backfill_started(struct state *s, const struct job *j)
 
 void backfill_claimed(struct state *s)
 {
-    for (uint32_t m = 0; m < SLOTS; m++)
+    for (uint32_t m = 0; m < s->backfill->n; m++)
         s->backfill->of[m].stamp = 0;
 }
 
@@ -533,7 +540,7 @@ void backfill_left(struct state *s, const struct job *j, uint32_t node_ix,
 {
     uint64_t stamp = stamp_of(&s->cluster);
 
-    for (uint32_t m = 0; m < SLOTS; m++) {
+    for (uint32_t m = 0; m < s->backfill->n; m++) {
         struct reservation *r = &s->backfill->of[m];
 
         if (!r->job.v || !r->fits || r->stamp + 1 != stamp || !job_state_is_active(j->state))
@@ -547,9 +554,9 @@ void backfill_left(struct state *s, const struct job *j, uint32_t node_ix,
 void backfill_runs(struct state *s, const struct job *j)
 {
     usec_t at = backfill_end(j, 0),
-           was = at + j->attempt_at + span(j->start_timeout_us) - j->running_at;
+           was = at + j->attempt_at + backfill_span(j->start_timeout_us) - j->running_at;
 
-    for (uint32_t m = 0; m < SLOTS; m++) {
+    for (uint32_t m = 0; m < s->backfill->n; m++) {
         struct reservation *r = &s->backfill->of[m];
 
         if (r->job.v && at <= r->at && r->at < was) {
@@ -558,38 +565,4 @@ void backfill_runs(struct state *s, const struct job *j)
             s->is_quiet = false;
         }
     }
-}
-
-static void tell(const struct state *s, const struct reservation *r, struct reserved *ret)
-{
-    const struct node *n = r->held.n ? cluster_node(&s->cluster, r->held.v[0].node_ix) : NULL;
-
-    *ret = (struct reserved){.job = state_job(s, r->job), .at = r->at, .node = n ? n->name : "?"};
-    for (size_t i = 0; i < r->held.n; i++)
-        ret->n_nodes += i == 0 || r->held.v[i].node_ix != r->held.v[i - 1].node_ix;
-}
-
-bool backfill_ahead(const struct state *s, const struct job *j, usec_t end, struct reserved *ret)
-{
-    const struct reservation *found = NULL;
-    bool is_own = false;
-
-    for (uint32_t m = 0; m < SLOTS && !is_own; m++) {
-        if (!holds_back(s, m, j, end) || (found && !is_of_slot(j->demand, m)))
-            continue;
-        found = &s->backfill->of[m]; /* one for other GPUs may keep the CPUs of its hosts */
-        is_own = is_of_slot(j->demand, m);
-    }
-    if (found)
-        tell(s, found, ret);
-    return found != NULL;
-}
-
-bool backfill_own(const struct state *s, const struct job *j, struct reserved *ret)
-{
-    const struct reservation *r = own_of(s, j);
-
-    if (r && ret)
-        tell(s, r, ret);
-    return r != NULL;
 }

@@ -12,7 +12,8 @@
 
 #include "core/state.h"
 
-struct backfill *backfill_create(uint64_t gen); /* backfill_gen() goes on from there */
+/* backfill_gen() goes on from gen. */
+struct backfill *backfill_create(const struct settings *settings, uint64_t gen);
 void backfill_destroy(struct backfill *b);
 
 /* The reservations of another state, of the same nodes and jobs. */

@@ -23,7 +23,7 @@ struct state *state_create(const struct settings *settings)
     s->meta.next_seq = s->meta.oldest_seq = 1;
     s->turn = 1;
     s->positions = xcalloc(1, sizeof(*s->positions));
-    s->backfill = backfill_create(0);
+    s->backfill = backfill_create(settings, 0);
     s->windows = windows_create();
     for (uint32_t t = 0; t < settings->n_tenants; t++)
         *vec_push(&s->queues) = (struct order_queue){.at = 0};

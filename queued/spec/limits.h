@@ -10,6 +10,7 @@ enum {
     JOB_NAME_MAX = 45,      /* with "-" and 4 characters */
     JOB_SHOWN_MAX = 51,     /* an index of an array: "[9999]" behind it */
     LICENCES_MAX = 16,
+    BACKFILL_SLOTS_MAX = 64, /* reservations: bits of one word */
     LICENCE_COUNT_MAX = 1000000,
     ROLE_NAME_MAX = 12,
     LABEL_MAX = 63,      /* a DNS label or a label value */

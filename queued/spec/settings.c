@@ -50,6 +50,7 @@ void settings_defaults(struct settings *s)
         .n_aliases = 1,
         .aliases = {{"rdma", "rdma/hca"}},
         .node_lost_us = 5 * 60 * USEC_PER_SEC,
+        .backfill_reservations = 1,
         .min_runtime_us = 10 * 60 * USEC_PER_SEC,
         .grace_cap_us = 15 * 60 * USEC_PER_SEC,
         .half_life_us = DAY_US,

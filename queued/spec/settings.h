@@ -106,6 +106,8 @@ struct settings {
     struct pool_setting *pools; /* in order of match */
     usec_t node_lost_us;        /* nodeLostTimeout, default 5 min */
     usec_t min_runtime_us; /* preemption.minRuntime, default 10 min: younger gangs are no victims */
+    uint32_t backfill_reservations; /* backfill.reservations: blocked gangs a model that room is
+                                       kept for */
     usec_t grace_cap_us; /* preemption.graceCap, default 15 min: upper bound of checkpoint.grace */
     uint64_t max_lost_gpu_us; /* preemption.maxLostGpuHours: for jobs that name none; 0: no bound */
     uint64_t defrag_gpu_us;   /* defragmentation.gpuHoursPerDay: what moves may lose; 0: none */

@@ -47,7 +47,7 @@ struct sim {
     struct settings *settings; /* in force */
     struct settings *next;     /* of the configuration file, on its way into the core; NULL none */
     uint64_t n_reloads;
-    bool has_left[SIM_TENANTS]; /* was once not in the configuration */
+    bool has_left[SIM_TENANTS]; /* was once not configured, or started with another half-life */
     struct world world;
     struct client client;
     struct fake_store *store;

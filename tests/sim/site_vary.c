@@ -93,6 +93,7 @@ struct settings *site_change(const struct settings *all, uint64_t seed)
     s->n_pools = beta != IX_NONE && !rng_one_in(&g, 3);
     s->half_life_us = lives[rng_below(&g, 4)] * USEC_PER_SEC;
     s->is_priority_first = rng_one_in(&g, 3);
+    s->backfill_reservations = 1 + rng_below(&g, 4);
     s->weight_topology = 1000 * rng_below(&g, 5) / 4;
     s->weight_packing = 1000 - s->weight_topology;
     s->n_licences = 1 + rng_below(&g, 2);

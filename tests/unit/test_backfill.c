@@ -222,6 +222,84 @@ static void an_endless_run_is_cut_to_a_span_that_adds_up(void **state)
     assert_true(backfill_end(j, c->now) > c->now);
 }
 
+static int set_up_two_slots(void **state)
+{
+    struct core *c;
+
+    if (core_set_up(state))
+        return -1;
+    c = *state;
+    c->settings.backfill_reservations = 2;
+    state_destroy(c->state);
+    c->state = state_create(&c->settings);
+    core_nodes(c, 4);
+    core_up(c);
+    return 0;
+}
+
+/* Two gangs end after 2 and 4 hours; two equal ones wait for what each has. */
+static void fill(struct core *c, struct job **ret_first, struct job **ret_second)
+{
+    (void)submit(c, 2, 2 * HOUR, 500);
+    (void)submit(c, 2, 4 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 2);
+    *ret_first = submit(c, 2, HOUR, 500);
+    *ret_second = submit(c, 2, HOUR, 500);
+    (void)core_cycle(c);
+    (void)submit(c, 4, HOUR, 500);
+    (void)core_cycle(c);
+}
+
+static void room_is_kept_for_one_gang_where_nothing_else_is_said(void **state)
+{
+    struct core *c = *state;
+    struct job *first, *second;
+
+    fill(c, &first, &second);
+    assert_true(backfill_own(c->state, first, NULL));
+    assert_false(backfill_own(c->state, second, NULL));
+}
+
+static void room_is_kept_for_the_first_gangs_on_hosts_of_their_own(void **state)
+{
+    struct core *c = *state;
+    struct job *first, *second, *third;
+    struct reserved a, b;
+
+    fill(c, &first, &second);
+    third = c->state->by_id.v[c->state->by_id.n - 1];
+    assert_true(backfill_own(c->state, first, &a));
+    assert_true(backfill_own(c->state, second, &b));
+    assert_false(backfill_own(c->state, third, NULL));
+    assert_int_equal(a.n_nodes, 2);
+    assert_int_equal(b.n_nodes, 2);
+    assert_string_not_equal(a.node, b.node);
+    assert_true(b.at - a.at > HOUR);
+}
+
+static void a_long_job_does_not_pass_the_second_gang(void **state)
+{
+    struct core *c = *state;
+    struct job *first, *second, *small;
+    struct reserved b;
+
+    (void)submit(c, 1, 2 * HOUR, 500);
+    (void)submit(c, 2, 4 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 2);
+    first = submit(c, 2, HOUR, 500); /* on what is free and what ends first */
+    second = submit(c, 2, HOUR, 500);
+    (void)core_cycle(c);
+    (void)core_cycle(c);
+    assert_true(backfill_own(c->state, first, NULL));
+    small = submit(c, 1, HOUR, 500);
+    (void)core_cycle(c);
+    assert_true(backfill_own(c->state, second, &b));
+    assert_int_equal(small->state, JOB_BINDING); /* it ends before */
+    core_pass(c, USEC_PER_SEC);
+    (void)core_cycle(c);
+    assert_true(backfill_own(c->state, second, &b));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, core_set_up, core_tear_down)
@@ -237,6 +315,12 @@ int main(void)
         T(a_cancelled_head_hands_its_room_to_the_next),
         T(a_held_head_gives_up_its_room_at_once),
         T(an_endless_run_is_cut_to_a_span_that_adds_up),
+        cmocka_unit_test_setup_teardown(room_is_kept_for_one_gang_where_nothing_else_is_said,
+                                        core_set_up, core_tear_down),
+        cmocka_unit_test_setup_teardown(room_is_kept_for_the_first_gangs_on_hosts_of_their_own,
+                                        set_up_two_slots, core_tear_down),
+        cmocka_unit_test_setup_teardown(a_long_job_does_not_pass_the_second_gang, set_up_two_slots,
+                                        core_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

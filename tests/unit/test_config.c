@@ -69,6 +69,7 @@ static const char full[] =
     "models: {H100: [NVIDIA-H100-80GB-HBM3], A100: [NVIDIA-A100-SXM4-80GB, A100-B]}\n"
     "classes: {low: 100, normal: 500, high: {value: 800, kubernetes: gang-high}}\n"
     "nodeLostTimeout: 90s\n"
+    "backfill: {reservations: 3}\n"
     "preemption: {graceCap: 20m, minRuntime: 5m, maxLostGpuHours: 32}\n"
     "defragmentation: {gpuHoursPerDay: 40, dryRun: true}\n"
     "weights: {topology: 0.75, packing: 1}\n"
@@ -126,6 +127,7 @@ static void all_keys_arrive(void **state)
     assert_int_equal(s->node_lost_us, 90 * USEC_PER_SEC);
     assert_int_equal(s->grace_cap_us, 20 * MINUTE_US);
     assert_int_equal(s->min_runtime_us, 5 * MINUTE_US);
+    assert_int_equal(s->backfill_reservations, 3);
     assert_int_equal(s->max_lost_gpu_us, 32 * GPU_HOUR_US);
     assert_int_equal(s->defrag_gpu_us, 40 * 60 * MINUTE_US);
     assert_true(s->is_defrag_dry);

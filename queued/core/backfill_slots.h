@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backfill_slots.h - the reservations themselves, for the two files of backfill.h. Nobody else
+ * includes it.
+ */
+#ifndef QUEUED_CORE_BACKFILL_SLOTS_H
+#define QUEUED_CORE_BACKFILL_SLOTS_H
+
+#include "core/backfill.h"
+
+struct held {
+    uint32_t node_ix;
+    struct resources asks;
+};
+
+struct reservation {
+    struct job_id job; /* 0: none */
+    usec_t at;
+    usec_t planned_at; /* last look for an earlier one */
+    VEC(struct held) held;
+    struct cluster *fork; /* the cluster at `at`, with the gang in place */
+    uint64_t stamp;       /* of the cluster that fork was made of; 0: not made */
+    bool fits;            /* the gang had room on its hosts then */
+    bool is_inside;       /* its tenant had quota left at the last cycle */
+};
+
+/* Slot i is of model i % width; the last of each width is of gangs without GPUs. */
+struct backfill {
+    uint32_t width, n; /* slots in use */
+    struct reservation of[BACKFILL_SLOTS_MAX];
+    const struct cluster *beside[BACKFILL_SLOTS_MAX];
+    struct cluster *scratch; /* of plan() */
+    uint64_t gen;
+    VEC(uint64_t) closed; /* of closed_to() */
+};
+
+/* A time that a job asks for, within bounds. */
+usec_t backfill_span(usec_t d);
+/* The model of a slot; MODELS_MAX: gangs without GPUs. */
+uint32_t backfill_model_of(const struct backfill *b, uint32_t slot);
+/* May its GPUs be judged by slots of this model? */
+bool backfill_is_of(const struct demand *d, uint32_t model);
+struct reservation *backfill_own_of(const struct state *s, const struct job *j); /* NULL: none */
+/* Must j, that ends at `end`, leave room for the one that has the slot? */
+bool backfill_holds_back(const struct state *s, uint32_t slot, const struct job *j, usec_t end);
+
+#endif
