@@ -141,44 +141,6 @@ static void a_job_comes_back_field_by_field(void **state)
     state_destroy(s);
 }
 
-/* Job 2 runs without a pod that it was told to give up for job 1, and that is still there. */
-static void pods_that_are_going_come_back_with_their_claim(void **state)
-{
-    struct env *e = *state;
-    struct job *j = state_job(e->fix.state, store_fixture_id(2));
-    struct job *taker = state_job(e->fix.state, store_fixture_id(1));
-    struct state *s;
-
-    job_set_phase(j, &j->members[2], MEMBER_ABSENT);
-    j->members[2].node_ix = IX_NONE;
-    j->members[2].is_going = true;
-    j->going[0] = 1;
-    taker->n_members = taker->demand->most;
-    taker->members = xcalloc(taker->n_members, sizeof(*taker->members));
-    taker->claim = xcalloc(1, sizeof(*taker->claim));
-    taker->claim->until = e->fix.state->now + USEC_PER_SEC;
-    taker->claim->n_victims = 2;
-    taker->claim->victims = xcalloc(2, sizeof(*taker->claim->victims));
-    taker->claim->victims[0] = (struct victim){j->id, j->attempt, 3};
-    taker->claim->victims[1] = (struct victim){taker->id, 7, 0};
-    (void)effects_add(&e->fix.fx, EFFECT_SAVE_JOB, j->id);
-    (void)effects_add(&e->fix.fx, EFFECT_SAVE_JOB, taker->id);
-    commit(e);
-    s = reload(e);
-    j = state_job(s, store_fixture_id(2));
-    assert_int_equal(j->members[2].phase, MEMBER_ABSENT);
-    assert_true(j->members[2].is_going);
-    assert_false(j->members[1].is_going);
-    assert_int_equal(j->size[0], 2);
-    assert_int_equal(j->going[0], 1);
-    assert_int_equal(j->charged_gpus, 24);
-    taker = state_job(s, store_fixture_id(1));
-    assert_int_equal(taker->claim->n_victims, 2);
-    assert_int_equal(taker->claim->victims[0].pod, 3);
-    assert_int_equal(taker->claim->victims[1].pod, 0);
-    state_destroy(s);
-}
-
 static void feed_str(void *ctx, const void *p, size_t len)
 {
     str_add_bytes(ctx, p, len);
@@ -605,8 +567,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_comes_back_field_by_field, setup, teardown),
-        cmocka_unit_test_setup_teardown(pods_that_are_going_come_back_with_their_claim, setup,
-                                        teardown),
         cmocka_unit_test_setup_teardown(a_spec_comes_back_byte_by_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_job_says_of_its_nodes_and_its_wait_comes_back, setup,
                                         teardown),
