@@ -106,9 +106,9 @@ static void check_reply(struct sim *s, const struct reply *r)
     sim_note(s, r->answer.job.v);
     if (r->answer.code != ERR_OK || r->answer.job.v == 0)
         return;
-    if (r->answer.is_again && !j)
-        return; /* its record has expired, its key has not */
-    if (s->inner.read_spec(s->inner.ctx, j ? job_spec_id(j) : r->answer.job, &spec, &err))
+    if (!j)
+        return; /* its record has expired, its key or the answer has not */
+    if (s->inner.read_spec(s->inner.ctx, job_spec_id(j), &spec, &err))
         s->failed = err_set(&s->err, ERR_INTERNAL, "answered for job %llx before it was stored: %s",
                             (unsigned long long)r->answer.job.v, err.text);
     spec_destroy(spec);
