@@ -526,7 +526,7 @@ class Cli(CliSite):
         codes = re.findall(r"^EXPLAIN\((\w+)", read("queued", "view", "explain.def"), re.M)
         page = read("docs", "man", "queued-reasons.7.scd")
         self.assertEqual([c for c in codes if "*%s*" % c not in page], [])
-        for part in glob.glob(os.path.join(root, "queued", "core", "*.c")):
+        for part in glob.glob(os.path.join(root, "queued", "life", "*.c")):
             for said in re.findall(r"\.code =[^,]*", read(part)):
                 codes += re.findall(r'"(\w+)"', said)
         listed = self.good("explain").split()
