@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/licence.h"
 #include "core/window.h"
 
 struct job *claim_victim(const struct state *s, const struct victim *v)
@@ -72,22 +73,24 @@ static bool has_pods(const struct claim *k)
     return false;
 }
 
-/* Nothing else may be left where it is to run, and no limit be passed on the way. A tenant that was
- * stopped meanwhile starts nothing. */
+/* Nothing else may be left where it is to run, and no limit be passed on the way, nor one of
+ * settings that were changed since. A tenant that was stopped meanwhile starts nothing. */
 static enum verdict look(const struct state *s, const struct job *j)
 {
     const uint64_t *closed = window_closed(s, j, s->now);
     uint64_t gpus[MODELS_MAX];
     bool fits = true;
 
-    if (j->tenant_ix == IX_NONE || tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE)
+    if (j->tenant_ix == IX_NONE || tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE ||
+        !licence_admits(s, j, NULL))
         return LOST;
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
 
         if (j->members[i].phase == MEMBER_ABSENT)
             continue;
-        if (!n || !n->is_usable || window_has(closed, n->ix))
+        if (!n || !n->is_usable || window_has(closed, n->ix) ||
+            !role_allows(&j->demand->roles[j->members[i].role], n))
             return LOST;
         fits = fits && resources_fit(&n->used, &n->total);
     }

@@ -245,14 +245,16 @@ static bool has_member_on(const struct job *j, const uint32_t *nodes, size_t n)
     return false;
 }
 
-/* No gang that was decided after a window was made goes on into it, but for its tenant's. */
+/* No gang that was decided after a window was made goes on into it, but for its tenant's. Once it
+ * runs its latest end is known, and it grows by that one. */
 static int check_windows(const struct state *s, const struct job *j, struct err *err)
 {
     usec_t decided = j->resized_at > j->attempt_at ? j->resized_at : j->attempt_at;
 
     for (size_t i = 0; i < s->windows->v.n; i++) {
         const struct window *w = s->windows->v.v[i];
-        usec_t late = j->attempt_at + j->start_timeout_us, end = late + j->max_runtime_us;
+        usec_t late = j->running_at ? j->running_at : j->attempt_at + j->start_timeout_us;
+        usec_t end = late + j->max_runtime_us;
 
         if (j->deadline_at && j->deadline_at < end)
             end = j->deadline_at > late ? j->deadline_at : late;

@@ -336,6 +336,52 @@ static void claims_go_on_under_other_settings(void **state)
     assert_int_equal(a->state, JOB_BINDING);
 }
 
+static void a_claim_for_a_licence_that_is_gone_comes_to_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct settings *s = change(f);
+    struct spec *wish = site_spec("of-a", 2, 8);
+    struct job *a, *b;
+
+    s->n_licences = 1;
+    s->licences[0] = (struct licence_setting){"abaqus", 1};
+    reload(f);
+    b = two_running(&f->core, "b", "of-b", NORMAL, 4);
+    wish->tenant = wish->ns = "a";
+    wish->priority = NORMAL;
+    wish->n_licences = 1;
+    wish->licences = arena_alloc(&wish->arena, sizeof(*wish->licences));
+    wish->licences[0] = (struct spec_extended){"abaqus", 1};
+    a = core_job(&f->core, core_submit(&f->core, wish));
+    (void)core_cycle(&f->core);
+    assert_non_null(a->claim);
+    change(f)->licences[0] = (struct licence_setting){"matlab", 1};
+    reload(f);
+    core_gone_all(&f->core, b->id);
+    (void)core_cycle(&f->core);
+    assert_null(a->claim);
+    assert_int_equal(a->state, JOB_PENDING);
+}
+
+static void a_claim_on_nodes_of_another_s_new_pool_comes_to_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct job *b = two_running(&f->core, "b", "of-b", NORMAL, 4);
+    struct job *a = two_submit(&f->core, "a", "of-a", NORMAL, 2);
+    uint32_t node_ix;
+
+    (void)core_cycle(&f->core);
+    assert_non_null(a->claim);
+    node_ix = a->members[0].node_ix;
+    put_pool(change(f), node_ix < 2 ? "r0" : "r1", tenant(f, "b"));
+    reload(f);
+    core_gone_all(&f->core, b->id);
+    (void)core_cycle(&f->core);
+    assert_null(a->claim);
+    for (uint32_t i = 0; i < a->n_members; i++)
+        assert_int_not_equal(a->members[i].node_ix / 2, node_ix / 2);
+}
+
 /* n0 and n1, in one rack, have 7 GPUs free; n4 and n6, in two racks of another block, have 4. */
 static void fill(struct fixture *f)
 {
@@ -412,6 +458,8 @@ int main(void)
         TEST(a_gang_stays_in_a_pool_that_became_another_s),
         TEST(licences_are_found_by_name_and_more_of_them_wake),
         TEST(claims_go_on_under_other_settings),
+        TEST(a_claim_for_a_licence_that_is_gone_comes_to_nothing),
+        TEST(a_claim_on_nodes_of_another_s_new_pool_comes_to_nothing),
         TEST(a_place_flips_with_the_weights_and_back),
     };
 #undef TEST
