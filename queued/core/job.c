@@ -159,6 +159,8 @@ void job_set_phase(struct job *j, struct member *m, enum member_phase phase)
     j->size[m->role] += m->phase == MEMBER_ABSENT;
     j->size[m->role] -= phase == MEMBER_ABSENT;
     m->phase = (uint8_t)phase;
+    if (phase == MEMBER_ABSENT)
+        m->mend = MEND_NONE; /* nobody waits for it */
     count_phase(j, phase, 1);
 }
 

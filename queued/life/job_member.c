@@ -176,6 +176,7 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
         j->exit_code = pod->exit_code;
     job_save(s, j, fx); /* its pod may be cleaned up before a restart */
     if (pod->phase == POD_SUCCEEDED) {
+        mended_settle(s, j);
         job_check_progress(s, j, fx);
     } else if (failure_judge(NULL, &fault).is_node) {
         (void)snprintf(text, sizeof(text), "%s: %s on %.100s", job_pod_name(name, j, m),

@@ -23,16 +23,19 @@ static bool is_recalled(const struct job *j, const struct member *m)
 
     for (uint32_t i = 0; i < j->n_members && failure_scope(j->failure) == SPEC_SCOPE_ROLE; i++)
         is_hit |= j->members[i].role == m->role && is_lost(&j->members[i]);
-    return is_hit && m->phase != MEMBER_ABSENT && m->mend == MEND_NONE;
+    return is_hit && m->phase != MEMBER_ABSENT && m->phase != MEMBER_SPARE && m->mend == MEND_NONE;
 }
 
-/* The gang goes on if a member runs on that is not recalled. */
+/* The gang goes on if a pod stays that is not recalled, nor has only joined. */
 static bool is_left(const struct job *j)
 {
-    for (uint32_t i = 0; i < j->n_members; i++)
-        if (job_member_holds(&j->members[i]) && j->members[i].mend == MEND_NONE &&
-            !is_recalled(j, &j->members[i]))
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *m = &j->members[i];
+
+        if (job_member_holds(m) && m->phase != MEMBER_SPARE && !m->is_new && m->mend == MEND_NONE &&
+            !is_recalled(j, m))
             return true;
+    }
     return false;
 }
 
@@ -62,10 +65,10 @@ bool mended_begin(struct state *s, struct job *j, const struct job_step *step, s
 
     if (j->state != JOB_RUNNING || failure_scope(j->failure) == SPEC_SCOPE_GANG)
         return false;
-    if (elastic_is_growing(j))
-        resize_drop(s, j, NULL, "it has lost others", fx);
     if (!is_left(j))
         return false;
+    if (elastic_is_growing(j))
+        resize_drop(s, j, NULL, "it has lost others", fx);
     for (uint32_t i = 0; i < j->n_members && by_role; i++) {
         struct member *m = &j->members[i];
 
@@ -104,10 +107,15 @@ void mended_lost(struct state *s, struct job *j, struct member *m, struct effect
 void mended_runs(struct state *s, struct job *j, struct member *m, struct effects *fx)
 {
     m->mend = MEND_NONE;
+    mended_settle(s, j);
+    job_save(s, j, fx);
+}
+
+void mended_settle(struct state *s, struct job *j)
+{
     if (!mend_missing(j))
         j->lost_at = 0;
     job_set_timer(s, j);
-    job_save(s, j, fx);
 }
 
 void mended_time_up(struct state *s, struct job *j, struct effects *fx)

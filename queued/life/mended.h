@@ -13,6 +13,8 @@ bool mended_begin(struct state *s, struct job *j, const struct job_step *step, s
 void mended_lost(struct state *s, struct job *j, struct member *m, struct effects *fx);
 /* It runs. */
 void mended_runs(struct state *s, struct job *j, struct member *m, struct effects *fx);
+/* One that was lacking has ended well, or has left the gang: is any lacking still? */
+void mended_settle(struct state *s, struct job *j);
 /* EV_GANG_MENDED: lost members start on the hosts that were found. */
 void mended_apply(struct state *s, struct ev_placed *p, struct effects *fx);
 /* mend_due() has come. */

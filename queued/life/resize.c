@@ -7,11 +7,13 @@
 #include "core/elastic.h"
 #include "core/preempt.h"
 #include "life/job_life.h"
+#include "life/mended.h"
 
 static void resized(struct state *s, struct job *j, const char *code, const char *text,
                     struct effects *fx)
 {
     j->resized_at = s->now;
+    mended_settle(s, j);
     s->is_quiet = false;
     (void)job_move(s, j, &(struct job_step){.event = JOB_EV_RESIZED, .code = code, .text = text},
                    fx);

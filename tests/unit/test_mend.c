@@ -407,6 +407,91 @@ static void a_spare_whose_node_is_lost_costs_the_gang_nothing(void **state)
     check(c);
 }
 
+/* The role of two and its spare; the other role runs on. */
+static void a_role_that_restarts_does_not_wait_for_its_spare(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = scoped(1, SPEC_SCOPE_ROLE);
+    struct job *j;
+
+    site_role(s, "second", 2, 8);
+    s->roles[1].spares = 1;
+    j = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 1);
+    for (uint32_t i = 0; i < 3; i++)
+        core_see(c, j, i, POD_RUNNING, 0);
+    gone(c, j, 1);
+    gone(c, j, 2); /* it was told to */
+    assert_int_equal(j->members[3].mend, MEND_NONE);
+    check(c);
+    assert_int_equal(core_cycle(c), 1);
+    core_see(c, j, 1, POD_RUNNING, 0);
+    core_see(c, j, 2, POD_RUNNING, 0);
+    assert_int_equal(j->lost_at, 0);
+    assert_int_equal(j->members[3].phase, MEMBER_SPARE);
+    check(c);
+}
+
+static void a_pod_made_again_may_be_seen_only_when_it_has_ended(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running(c, scoped(3, SPEC_SCOPE_POD));
+
+    gone(c, j, 1);
+    assert_int_equal(core_cycle(c), 1);
+    core_see(c, j, 1, POD_SUCCEEDED, 0);
+    assert_int_equal(j->lost_at, 0);
+    check(c);
+    core_pass(c, j->start_timeout_us + USEC_PER_SEC);
+    assert_int_equal(j->state, JOB_RUNNING);
+}
+
+/* One of three fails; made again it is lost with its node, and is surplus then. */
+static void a_surplus_pod_that_is_lost_again_is_not_waited_for(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = scoped(3, SPEC_SCOPE_POD);
+    struct job *j;
+
+    s->roles[0].min_replicas = 2;
+    s->max_restarts = 1;
+    j = running(c, s);
+    core_see(c, j, 2, POD_FAILED, 3);
+    core_pass(c, BACKOFF_S * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 1);
+    lose_node(c, j, 2);
+    assert_int_equal(j->state, JOB_RUNNING);
+    assert_int_equal(job_size(j), 2);
+    assert_int_equal(j->lost_at, 0);
+    check(c);
+}
+
+/* The pod that joins is no reason to go on, nor does its leaving end the gang well. */
+static void a_failed_pod_beside_one_that_joins_is_no_success(void **state)
+{
+    struct core *c = *state;
+    struct job *j, *others[2];
+    struct spec *s = scoped(3, SPEC_SCOPE_POD);
+
+    for (uint32_t i = 0; i < 2; i++) {
+        others[i] = core_job(c, core_submit(c, site_spec(i ? "x" : "y", i ? 1 : 2, 8)));
+        assert_int_equal(core_cycle(c), 1);
+    }
+    s->roles[0].min_replicas = 1;
+    s->max_restarts = 1;
+    j = running(c, s);
+    assert_int_equal(job_size(j), 1);
+    (void)core_cancel(c, others[1]->id);
+    core_gone_all(c, others[1]->id);
+    core_service_gone(c, others[1]->id);
+    core_pass(c, ELASTIC_COOLDOWN_S * USEC_PER_SEC);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(job_size(j), 2);
+    core_see(c, j, 0, POD_FAILED, 3);
+    assert_int_equal(j->state, JOB_RESTARTING);
+    check(c);
+}
+
 static void spares_that_could_not_take_over_are_refused(void **state)
 {
     struct core *c = *state;
@@ -453,6 +538,10 @@ int main(void)
         WITH(a_spare_is_held_and_charged_and_counts_for_no_pod),
         WITH(a_spare_takes_over_at_once_and_another_is_held_when_there_is_room),
         WITH(a_spare_whose_node_is_lost_costs_the_gang_nothing),
+        WITH(a_role_that_restarts_does_not_wait_for_its_spare),
+        WITH(a_pod_made_again_may_be_seen_only_when_it_has_ended),
+        WITH(a_surplus_pod_that_is_lost_again_is_not_waited_for),
+        WITH(a_failed_pod_beside_one_that_joins_is_no_success),
         WITH(spares_that_could_not_take_over_are_refused),
         WITH(an_unknown_scope_is_refused),
     };
