@@ -348,6 +348,22 @@ static bool try_one(struct state *s, struct job *j, struct event *ev)
     return false;
 }
 
+/* The shortest of a bucket whose first is held back: where it has to leave at least the same room
+ * it has none either. */
+static bool try_shortest(struct state *s, struct job *j, struct event *ev)
+{
+    struct bucket *b = j->bucket;
+    uint64_t first = b->reserved, own = backfill_ahead_of(s, j, backfill_end(j, s->now));
+
+    if (!b->is_limited && !b->is_shut && j->demand->n_roles == 1 && (own & first) == first)
+        return false;
+    if (try_one(s, j, ev))
+        return true;
+    if (own & ~first) /* what this one has to leave may be what the first waits for */
+        b->reserved = 0;
+    return false;
+}
+
 /* Place the gang, or else the shortest one of its bucket; neither: the bucket sleeps. */
 static bool try_bucket(struct state *s, struct job *j, struct event *ev)
 {
@@ -360,7 +376,7 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
     if (try_one(s, j, ev))
         return true;
     shortest = b->is_held_back ? backfill_shortest(j, s->now) : NULL;
-    if (shortest && shortest != j && try_one(s, shortest, ev))
+    if (shortest && shortest != j && try_shortest(s, shortest, ev))
         return true;
     if (preempt_plan(s, j, s->now, ev))
         return true;

@@ -283,7 +283,8 @@ void order_block(struct state *s, struct bucket *b)
     b->seen_takes = takes_gen(s, b);
     b->seen_freed_any = s->cluster.freed_any;
     b->seen_freed_gen = freed_sum(s, d);
-    e->is_alike = !b->is_limited && !b->is_shut && !b->has_victims;
+    e->is_alike =
+        !b->is_limited && !b->is_shut && !b->has_victims && (!b->is_held_back || b->reserved);
     e->reserved = b->is_held_back ? b->reserved : 0;
     if (!b->is_limited && !b->is_held_back)
         d->no_room = verdict_now(s, d);

@@ -31,7 +31,7 @@ struct bucket {
     bool is_short;     /* there is no room, on some model; on all: the verdict is the demand's */
     bool is_held_back; /* it fits, but for a reservation */
     bool is_shut;      /* of an operator (window.h) */
-    uint64_t reserved; /* by which it is held back (backfill_ahead_of()) */
+    uint64_t reserved; /* by which it is held back (backfill_ahead_of()); 0: two of it by others */
     uint64_t seen_backfill_gen;
     uint64_t seen_shape_gen, seen_released_gen;
     bool has_victims; /* not enough, or behind a reservation, or what ends anyway would do */
