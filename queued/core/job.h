@@ -144,12 +144,12 @@ struct job {
     usec_t not_before;          /* back-off: no placement earlier; 0 none */
     usec_t attempt_at;          /* decision of the current attempt */
     usec_t running_at;          /* all members Running; 0 not yet */
-    usec_t lost_at;             /* of the first member not made again yet; 0: none is missing */
-    usec_t resized_at;          /* of this attempt; 0: it has the size that it began with */
-    usec_t ended_at;            /* terminal since; 0 */
-    int32_t exit_code;          /* highest of the members; -1 unknown */
-    bool has_service;           /* a headless service was asked for and not yet removed */
-    bool has_pods;              /* terminal, and finished pods are still kept */
+    usec_t lost_at;      /* of the first member lacking, after its back-off; 0: none is missing */
+    usec_t resized_at;   /* of this attempt; 0: it has the size that it began with */
+    usec_t ended_at;     /* terminal since; 0 */
+    int32_t exit_code;   /* highest of the members; -1 unknown */
+    bool has_service;    /* a headless service was asked for and not yet removed */
+    bool has_pods;       /* terminal, and finished pods are still kept */
     uint32_t n_replaced; /* members of this attempt that went to another host. In memory only */
     uint32_t excluded[JOB_EXCLUDED_MAX]; /* node_ix that refused; IX_NONE empty. In memory only */
 

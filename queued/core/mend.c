@@ -23,7 +23,7 @@ usec_t mend_due(const struct state *s, const struct job *j)
         return 0;
     if (j->not_before > s->now)
         return j->not_before;
-    return (j->not_before > j->lost_at ? j->not_before : j->lost_at) + j->start_timeout_us;
+    return j->lost_at + j->start_timeout_us;
 }
 
 /* The host of a spare of its role that nobody has taken yet; who that is goes into found[].rank. */

@@ -86,6 +86,8 @@ bool mended_begin(struct state *s, struct job *j, const struct job_step *step, s
             need_host(j, m);
     }
     j->lost_at = j->lost_at ? j->lost_at : s->now;
+    if (j->not_before > j->lost_at)
+        j->lost_at = j->not_before; /* a refusal's back-off, later, does not put the end off */
     s->has_missing = true;
     s->is_quiet = false;
     (void)snprintf(text, sizeof(text), "%.200s; %s made again, the others run on", step->text,

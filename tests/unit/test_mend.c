@@ -301,6 +301,23 @@ static void one_that_is_refused_goes_to_another_host(void **state)
     check(c);
 }
 
+static void one_that_is_refused_again_and_again_restarts_the_gang(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running(c, scoped(3, SPEC_SCOPE_POD));
+    uint32_t tries = (uint32_t)(j->start_timeout_us / USEC_PER_SEC / BACKOFF_S) + 1;
+
+    gone(c, j, 1);
+    for (uint32_t i = 0; i < tries && j->state == JOB_RUNNING; i++) {
+        (void)core_cycle(c);
+        core_refuse(c, j, 1, REFUSAL_TRY_LATER);
+        core_pass(c, BACKOFF_S * USEC_PER_SEC);
+        check(c);
+    }
+    assert_int_equal(j->state, JOB_RESTARTING);
+    assert_string_equal(j->reason.code, "ReplaceTimeout");
+}
+
 static void it_may_be_cancelled_while_it_lacks_pods(void **state)
 {
     struct core *c = *state;
@@ -534,6 +551,7 @@ int main(void)
         WITH(a_gang_of_which_nothing_is_left_restarts),
         WITH(a_missing_member_goes_before_gangs_that_wait),
         WITH(one_that_is_refused_goes_to_another_host),
+        WITH(one_that_is_refused_again_and_again_restarts_the_gang),
         WITH(it_may_be_cancelled_while_it_lacks_pods),
         WITH(a_spare_is_held_and_charged_and_counts_for_no_pod),
         WITH(a_spare_takes_over_at_once_and_another_is_held_when_there_is_room),
