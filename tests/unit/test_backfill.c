@@ -300,6 +300,36 @@ static void a_long_job_does_not_pass_the_second_gang(void **state)
     assert_true(backfill_own(c->state, second, &b));
 }
 
+/* A host kept for the first of a bucket is none for a shorter one of it. */
+static void what_a_shorter_one_must_leave_does_not_make_the_first_sleep(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("other", 1, 8);
+    struct job *other, *first, *shorter;
+
+    (void)site_tenant(&c->settings, "u");
+    state_destroy(c->state);
+    c->state = state_create(&c->settings);
+    core_nodes(c, 5);
+    core_up(c);
+    s->tenant = s->ns = "u";
+    s->max_runtime_us = 4 * HOUR;
+    (void)submit(c, 2, 2 * HOUR, 500);
+    other = core_job(c, core_submit(c, s));
+    assert_int_equal(core_cycle(c), 2);
+    (void)submit(c, 4, HOUR, 500); /* on what is free and what ends first */
+    (void)core_cycle(c);
+    first = submit(c, 1, 10 * HOUR, 500);
+    (void)core_cycle(c);
+    shorter = submit(c, 1, 9 * HOUR, 500);
+    assert_int_equal(core_cycle(c), 0);
+    assert_true(backfill_own(c->state, first, NULL));
+    end(c, other);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(first->state, JOB_BINDING);
+    assert_int_equal(shorter->state, JOB_PENDING);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, core_set_up, core_tear_down)
@@ -321,6 +351,8 @@ int main(void)
                                         set_up_two_slots, core_tear_down),
         cmocka_unit_test_setup_teardown(a_long_job_does_not_pass_the_second_gang, set_up_two_slots,
                                         core_tear_down),
+        cmocka_unit_test_setup_teardown(what_a_shorter_one_must_leave_does_not_make_the_first_sleep,
+                                        set_up_two_slots, core_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
