@@ -498,7 +498,7 @@ class Cli(CliSite):
         ).split():
             self.assertIn("means", self.good("explain", code.lower()))
         core = tests = ""
-        for where in ("queued/core", "queued/view", "tests/unit"):
+        for where in ("queued/core", "queued/life", "queued/view", "tests/unit"):
             for name in sorted(os.listdir(os.path.join(root, where))):
                 with open(os.path.join(root, where, name), encoding="utf-8") as f:
                     text = f.read()
