@@ -135,6 +135,12 @@ static void lines_fini(struct lines *l)
     vec_fini(&l->v);
 }
 
+static void sort(struct lines *l)
+{
+    if (l->v.n)
+        qsort(l->v.v, l->v.n, sizeof(*l->v.v), by_path);
+}
+
 void config_diff(const struct config *was, const struct config *now, struct config_changes *ret)
 {
     struct lines a = {0}, b = {0};
@@ -142,8 +148,8 @@ void config_diff(const struct config *was, const struct config *now, struct conf
 
     flatten(&a, was);
     flatten(&b, now);
-    qsort(a.v.v, a.v.n, sizeof(*a.v.v), by_path);
-    qsort(b.v.v, b.v.n, sizeof(*b.v.v), by_path);
+    sort(&a);
+    sort(&b);
     while (i < a.v.n || k < b.v.n) {
         int order = i == a.v.n ? 1 : k == b.v.n ? -1 : by_path(&a.v.v[i], &b.v.v[k]);
 

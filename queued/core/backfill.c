@@ -7,6 +7,7 @@
  */
 #include "core/backfill_slots.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +91,10 @@ static bool role_may_use(const struct demand_role *role, uint32_t model)
 /* The model of a slot; MODELS_MAX: gangs without GPUs. */
 uint32_t backfill_model_of(const struct backfill *b, uint32_t slot)
 {
-    uint32_t m = slot % b->width;
+    uint32_t m;
 
+    assert(b->width > 0);
+    m = slot % b->width;
     return m == b->width - 1 ? MODELS_MAX : m;
 }
 
