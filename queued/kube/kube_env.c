@@ -80,7 +80,8 @@ static uint32_t gpus_of(const struct gang *g, uint32_t role)
 
 /* What torch sees: only the pods with GPUs, numbered in the order of their ranks. */
 struct kube_env {
-    const struct gang *gang;
+    const struct gang *gang; /* may be gone before the environment is freed */
+    uint32_t n_roles;
     uint32_t nodes;                /* pods with GPUs */
     uint32_t least, most;          /* of them, that the gang may have */
     uint64_t gpus;                 /* in all */
@@ -116,7 +117,8 @@ struct kube_env *kube_env_create(const struct gang *g)
 
     e->gang = g;
     e->torch_rank = xcalloc(g->size + 1, sizeof(*e->torch_rank));
-    e->texts = xcalloc(g->spec->n_roles, sizeof(*e->texts));
+    e->n_roles = g->spec->n_roles;
+    e->texts = xcalloc(e->n_roles, sizeof(*e->texts));
     for (uint32_t i = 0; i < g->n_pods; i++)
         if (g->pods[i].rank < g->size)
             by_rank[g->pods[i].rank] = &g->pods[i];
@@ -146,7 +148,7 @@ void kube_env_destroy(struct kube_env *e)
 {
     if (!e)
         return;
-    for (uint32_t i = 0; i < e->gang->spec->n_roles; i++) {
+    for (uint32_t i = 0; i < e->n_roles; i++) {
         str_fini(&e->texts[i].meta);
         str_fini(&e->texts[i].notes);
         str_fini(&e->texts[i].head);

@@ -207,7 +207,7 @@ void core_refuse(struct core *c, const struct job *j, uint32_t member, enum refu
     ev.u.answer->job = j->id;
     ev.u.answer->attempt = j->attempt;
     ev.u.answer->member = member;
-    ev.u.answer->run = j->members[member].run;
+    ev.u.answer->run = member < j->n_members ? j->members[member].run : 0;
     ev.u.answer->refusal = kind;
     (void)core_apply(c, &ev);
 }

@@ -429,7 +429,8 @@ static void a_foreign_job_and_no_job_give_the_same_answer(void **state)
     struct rig *g = *state;
     struct rpc_who who = {.caller = {.uid = ALICE, .user = "alice"},
                           .user = {RPC_TENANT_ADMIN, 1, tenants}};
-    struct rpc_call c = {.setup = &g->setup, .state = g->f.state, .who = &who};
+    struct rpc_request req = {0};
+    struct rpc_call c = {.setup = &g->setup, .state = g->f.state, .who = &who, .req = &req};
     const struct job *j = NULL;
     struct err foreign = {0}, none = {0};
     char id[JOB_ID_TEXT + 1];
@@ -450,7 +451,8 @@ static void a_prefix_is_unique_among_the_jobs_that_one_sees(void **state)
     struct rig *g = *state;
     struct rpc_who who = {.caller = {.uid = ALICE, .user = "alice"},
                           .user = {RPC_VIEWER, 1, tenants}};
-    struct rpc_call c = {.setup = &g->setup, .state = g->f.state, .who = &who};
+    struct rpc_request req = {0};
+    struct rpc_call c = {.setup = &g->setup, .state = g->f.state, .who = &who, .req = &req};
     const struct job *own = fake_rpc_job(&g->f, "vision", "pretrain", ALICE);
     char id[JOB_ID_TEXT + 1];
     const struct job *j = NULL;

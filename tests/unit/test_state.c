@@ -303,6 +303,7 @@ static void a_late_answer_of_an_attempt_that_is_over_changes_nothing(void **stat
     struct job late;
 
     late = *j;
+    late.n_members = 0; /* they go with the attempt */
     core_refuse(c, j, 0, REFUSAL_TRY_LATER);
     core_gone_all(c, j->id);
     core_pass(c, 10 * USEC_PER_SEC);
