@@ -115,13 +115,14 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct line *)a)->path, ((const struct line *)b)->path);
 }
 
-static void add(struct config_changes *c, const struct line *was, const struct line *now)
+/* was, now: values; NULL: there is none. */
+static void add(struct config_changes *c, const char *path, const char *was, const char *now)
 {
     struct config_change *x = vec_push(&c->list);
 
-    x->path = xstrdup(was ? was->path : now->path);
-    x->was = was ? xstrdup(was->value) : NULL;
-    x->now = now ? xstrdup(now->value) : NULL;
+    x->path = xstrdup(path);
+    x->was = was ? xstrdup(was) : NULL;
+    x->now = now ? xstrdup(now) : NULL;
     x->needs_restart = config_needs_restart(x->path);
     c->n_restart += x->needs_restart;
 }
@@ -154,11 +155,11 @@ void config_diff(const struct config *was, const struct config *now, struct conf
         int order = i == a.v.n ? 1 : k == b.v.n ? -1 : by_path(&a.v.v[i], &b.v.v[k]);
 
         if (order < 0)
-            add(ret, &a.v.v[i], NULL);
+            add(ret, a.v.v[i].path, a.v.v[i].value, NULL);
         else if (order > 0)
-            add(ret, NULL, &b.v.v[k]);
+            add(ret, b.v.v[k].path, NULL, b.v.v[k].value);
         else if (strcmp(a.v.v[i].value, b.v.v[k].value) != 0)
-            add(ret, &a.v.v[i], &b.v.v[k]);
+            add(ret, a.v.v[i].path, a.v.v[i].value, b.v.v[k].value);
         i += order <= 0;
         k += order >= 0;
     }
