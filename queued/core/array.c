@@ -41,11 +41,6 @@ uint32_t array_weight(const struct job *j)
     return j->array ? j->array->waiting.n : 1;
 }
 
-static bool is_waiting(const struct job *j)
-{
-    return j->state == JOB_PENDING || j->state == JOB_HELD;
-}
-
 bool array_keeps_back(const struct state *s, const struct job *j)
 {
     const struct job *parent = array_parent(s, j);
@@ -55,7 +50,8 @@ bool array_keeps_back(const struct state *s, const struct job *j)
 
 enum job_state array_shown_state(const struct job *j)
 {
-    return j->array && j->array->n_running && is_waiting(j) ? JOB_RUNNING : j->state;
+    return j->array && j->array->n_running && job_state_is_waiting(j->state) ? JOB_RUNNING
+                                                                             : j->state;
 }
 
 void array_due(struct state *s, struct job *j)
@@ -87,7 +83,7 @@ static enum array_want wants_of(const struct state *s, const struct job *parent,
 
     if (parent->state == JOB_STOPPING)
         return is_ending(j) ? WANTS_NOTHING : WANTS_STOP;
-    if (is_waiting(j) && differs(parent, j))
+    if (job_state_is_waiting(j->state) && differs(parent, j))
         return WANTS_UPDATE;
     if (j->state != JOB_PENDING || is_queued != array_keeps_back(s, j))
         return WANTS_NOTHING;
@@ -107,7 +103,7 @@ enum array_want array_wants(const struct state *s, const struct job *parent, str
     }
     if (parent->state == JOB_STOPPING)
         return a->live.n || a->is_left ? WANTS_NOTHING : WANTS_LEAVE;
-    if (!is_waiting(parent))
+    if (!job_state_is_waiting(parent->state))
         return WANTS_NOTHING;
     if (!a->waiting.n && !a->live.n)
         return WANTS_FINISH;

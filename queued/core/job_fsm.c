@@ -54,6 +54,11 @@ bool job_state_is_terminal(enum job_state s)
     return s >= JOB_SUCCEEDED && s <= JOB_REJECTED;
 }
 
+bool job_state_is_waiting(enum job_state s)
+{
+    return s == JOB_PENDING || s == JOB_HELD;
+}
+
 bool job_state_is_active(enum job_state s)
 {
     return s >= JOB_BINDING && s <= JOB_STOPPING;

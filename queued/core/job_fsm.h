@@ -66,6 +66,8 @@ bool job_fsm_next(enum job_state from, enum job_event event, enum job_state outc
                   enum job_state *ret);
 
 bool job_state_is_terminal(enum job_state s);
+/* Pending or Held. */
+bool job_state_is_waiting(enum job_state s);
 /* Does a job in this state hold nodes (is it charged)? Binding, Starting, Running, Restarting,
  * Preempting, Stopping: yes, as long as it has a placement. */
 bool job_state_is_active(enum job_state s);

@@ -19,11 +19,6 @@
 #include "life/verbs.h"
 #include "spec/failure.h"
 
-static bool is_waiting(const struct job *j)
-{
-    return j->state == JOB_PENDING || j->state == JOB_HELD;
-}
-
 /* A job for an index, with all that is the same for each. */
 static struct job *job_for(struct state *s, const struct job *parent, uint32_t index)
 {
@@ -164,7 +159,7 @@ static void note_shown(struct state *s, const struct job *parent, bool runs, str
 {
     struct job_note *n;
 
-    if (!is_waiting(parent))
+    if (!job_state_is_waiting(parent->state))
         return;
     n = job_note(s, parent, runs ? parent->state : JOB_RUNNING,
                  runs ? JOB_EV_INDEX_RUNS : JOB_EV_NO_INDEX_RUNS, fx);
@@ -203,7 +198,7 @@ static void judge_end(struct state *s, struct job *parent, const struct job *j, 
     struct job_step step = {JOB_EV_GIVE_UP, JOB_FAILED, "ArrayFailed", NULL};
     char text[REASON_TEXT_MAX + 1];
 
-    if (!is_waiting(parent) || (!is_late && !parent->array->fails_fast))
+    if (!job_state_is_waiting(parent->state) || (!is_late && !parent->array->fails_fast))
         return;
     if (is_late)
         step = (struct job_step){JOB_EV_TIME_UP, JOB_TIMED_OUT, "MaxQueueTime", NULL};

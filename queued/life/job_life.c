@@ -166,15 +166,10 @@ static void save_attempt(struct state *s, const struct job *j, enum job_state to
     effects_add(fx, EFFECT_SAVE_ATTEMPT, j->id)->u.attempt = row;
 }
 
-static bool is_waiting(enum job_state s)
-{
-    return s == JOB_PENDING || s == JOB_HELD;
-}
-
 /* Does its deadline end this state? What starts is left to gang.startTimeout. */
 static bool may_be_late(const struct job *j)
 {
-    return is_waiting(j->state) || j->state == JOB_RUNNING;
+    return job_state_is_waiting(j->state) || j->state == JOB_RUNNING;
 }
 
 usec_t job_keep_until(const struct state *s, const struct job *j)
@@ -218,7 +213,7 @@ void job_set_timer(struct state *s, struct job *j)
 
 static void enter_pending(struct state *s, struct job *j, enum job_state from)
 {
-    if (!is_waiting(from)) {
+    if (!job_state_is_waiting(from)) {
         deactivate(s, j);
         job_drop_members(s, j);
         if (j->tenant_ix != IX_NONE)
@@ -245,9 +240,9 @@ static void leave_waiting(struct state *s, struct job *j, enum job_state to)
         claim_drop(s, j);
     if (j->state == JOB_PENDING)
         order_remove(s, j);
-    if (!is_waiting(to))
+    if (!job_state_is_waiting(to))
         depend_drop(s, j);
-    if (j->tenant_ix != IX_NONE && !is_waiting(to))
+    if (j->tenant_ix != IX_NONE && !job_state_is_waiting(to))
         tenant_wait(&s->tenants, job_account(j), -(int)array_weight(j));
 }
 
@@ -266,9 +261,9 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
 
     if (!job_fsm_next(from, step->event, goal, &to))
         return false;
-    if (is_waiting(from))
+    if (job_state_is_waiting(from))
         leave_waiting(s, j, to);
-    if (is_waiting(from) && to == JOB_STOPPING)
+    if (job_state_is_waiting(from) && to == JOB_STOPPING)
         activate_empty(s, j);
     /* an end keeps the reason for which the job was stopped */
     if (step->event != JOB_EV_ALL_GONE) {

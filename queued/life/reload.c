@@ -85,10 +85,9 @@ static void count(struct state *s, const struct job *j)
 {
     struct tenants *t = &s->tenants;
     struct account_key who = job_account(j);
-    bool is_waiting = j->state == JOB_PENDING || j->state == JOB_HELD;
     uint64_t gpus[MODELS_MAX];
 
-    if (is_waiting)
+    if (job_state_is_waiting(j->state))
         tenant_wait(t, who, (int)array_weight(j));
     t->v[j->tenant_ix].active += job_state_is_active(j->state);
     if (j->claim)

@@ -257,7 +257,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
         s->meta.last_id = job->id;
     intake_add_job(s, job);
     job_name_nodes(s, job);
-    if (job->state == JOB_PENDING || job->state == JOB_HELD) {
+    if (job_state_is_waiting(job->state)) {
         job->is_resumed = true;
         depend_add(s, job);
         if (job->tenant_ix != IX_NONE)
