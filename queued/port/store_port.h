@@ -22,7 +22,6 @@ struct note_range {
 
 struct store_port {
     void *ctx;
-    uint32_t budget_records; /* most records of one commit */
     /* -1: failed for good, outcome unknown: the process must end and load again. */
     int (*commit_begin)(void *ctx, const struct state *s, const struct effects *fx,
                         struct err *err);

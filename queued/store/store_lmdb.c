@@ -20,7 +20,6 @@
 #include "util/str.h"
 
 enum {
-    BUDGET_RECORDS = 4096,
     READER_CHECK_COMMITS = 1024, /* commits between two looks for readers that died */
 };
 
@@ -297,7 +296,6 @@ struct store_port store_lmdb_port(struct store_lmdb *s)
 {
     return (struct store_port){
         .ctx = s,
-        .budget_records = BUDGET_RECORDS,
         .commit_begin = commit_begin,
         .is_acked = is_acked,
         .read_spec = read_spec,

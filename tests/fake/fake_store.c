@@ -14,8 +14,6 @@
 #include "util/mem.h"
 #include "util/vec.h"
 
-enum { BUDGET_RECORDS = 4096 };
-
 struct record {
     uint8_t *key;
     size_t key_len;
@@ -286,7 +284,6 @@ struct store_port fake_store_port(struct fake_store *f)
 {
     return (struct store_port){
         .ctx = f,
-        .budget_records = BUDGET_RECORDS,
         .commit_begin = commit_begin,
         .is_acked = is_acked,
         .read_spec = read_spec,
