@@ -27,11 +27,14 @@ def start(binary, first, count, turns, env):
     return subprocess.Popen(args, stdout=subprocess.PIPE, text=True, env={**os.environ, **env})
 
 
-def run_twice(options, first, count):
+REPLAY_TURNS = 500  # in which the kept seeds showed what they did
+
+
+def run_twice(options, first, count, turns):
     """Lines of both processes, and whether both ended well."""
-    plain = start(options.sim, first, count, options.turns, {})
+    plain = start(options.sim, first, count, turns, {})
     other = start(
-        options.other or options.sim, first, count, options.turns,
+        options.other or options.sim, first, count, turns,
         {"QUEUED_SIM_JUNK": str(0x5EED + first), "MALLOC_PERTURB_": "165", "MALLOC_TOP_PAD_": "4096"},
     )
     # both write little, but either may fill its pipe: read the one, then the other
@@ -101,22 +104,23 @@ def main():
     p.add_argument("--turns", type=int, default=300)
     p.add_argument("--pairs", type=int, default=1, help="pairs of processes at a time")
     p.add_argument("--least", type=int, default=0, help="fail when a row or fault is rarer")
-    p.add_argument("--replay", help="file of seeds that failed once: seed and turns a line")
+    p.add_argument("--replay", help="file of seeds that failed once, a line each")
     options = p.parse_args()
     counts = {"rows": {}, "met": {}, "totals": {}}
     end = options.first + options.seeds
-    runs = [(at, min(PIECE, end - at)) for at in range(options.first, end, PIECE)]
+    runs = [(at, min(PIECE, end - at), options.turns) for at in range(options.first, end, PIECE)]
     if options.replay:
-        runs = [(int(s), 1) for s in seeds_of(options.replay)] + runs
+        turns = max(options.turns, REPLAY_TURNS)
+        runs = [(int(s), 1, turns) for s in seeds_of(options.replay)] + runs
     failed, all_well = 0, True
     with concurrent.futures.ThreadPoolExecutor(options.pairs) as pool:
         for lines, well in pool.map(lambda run: run_twice(options, *run), runs):
             failed += compare(lines)
             all_well &= well and len(lines[0]) == len(lines[1])
             add_counts(counts, lines[0])
-    seeds = sum(count for _, count in runs)
+    seeds = sum(count for _, count, _ in runs)
     rare = print_table(counts, options.least) if options.least else 0
-    print(f"simulation: {seeds} seeds of {options.turns} turns, each in two processes: "
+    print(f"simulation: {seeds} seeds of {options.turns} turns and more, each in two processes: "
           f"{failed} failed, {rare} rows or faults too rare")
     sys.exit(1 if failed or rare or not all_well else 0)
 
