@@ -54,5 +54,7 @@ void core_service_gone(struct core *c, struct job_id id);
 unsigned core_count(const struct core *c, enum effect_kind kind);
 const struct effect *core_last(const struct core *c, enum effect_kind kind);
 void core_forget(struct core *c);
+/* The job of a spec, placed in one decision, its pods seen Running. */
+struct job *core_running(struct core *c, struct spec *spec);
 
 #endif

@@ -14,6 +14,7 @@
 #include <zmq.h>
 
 #include "fake_site.h"
+#include "util/log.h"
 #include "util/mem.h"
 
 static void run_effects(void *ctx, const struct effects *fx)
@@ -264,4 +265,22 @@ void *fake_rpc_receive(struct fake_rpc *f, void *dealer, const ProtobufCMessageD
                                       (const uint8_t *)zmq_msg_data(&msg) + RPC_FRAME_BYTES);
     (void)zmq_msg_close(&msg); /* cannot fail on what was initialised */
     return m;
+}
+
+int fake_rpc_set_up(void **state)
+{
+    struct fake_rpc *f = xcalloc(1, sizeof(*f));
+
+    log_setup(LOG_LEVEL_ERROR, false);
+    fake_rpc_init(f);
+    fake_rpc_serve(f);
+    *state = f;
+    return 0;
+}
+
+int fake_rpc_tear_down(void **state)
+{
+    fake_rpc_fini(*state);
+    free(*state);
+    return 0;
 }

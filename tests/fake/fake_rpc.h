@@ -35,6 +35,9 @@ struct fake_rpc {
 
 void fake_rpc_init(struct fake_rpc *f);
 void fake_rpc_fini(struct fake_rpc *f);
+/* One that serves, as the state of a test. */
+int fake_rpc_set_up(void **state);
+int fake_rpc_tear_down(void **state);
 /* Bind both endpoints. */
 void fake_rpc_serve(struct fake_rpc *f);
 struct rpc_setup fake_rpc_setup(struct fake_rpc *f);

@@ -304,16 +304,6 @@ static void surplus_does_not_go_where_the_job_was_refused(void **state)
 }
 
 /* Runs, and would run on without one of its pods. */
-static struct job *running(struct core *c, struct spec *s)
-{
-    struct job *j = submit(c, s);
-
-    (void)core_cycle(c);
-    core_see_all(c, j->id, POD_RUNNING);
-    assert_int_equal(j->state, JOB_RUNNING);
-    return j;
-}
-
 static void a_pod_that_failed_by_itself_restarts_the_gang_though_its_rule_is_free(void **state)
 {
     static const enum spec_action actions[] = {SPEC_RESTART_FREE, SPEC_EXCLUDE};
@@ -328,7 +318,7 @@ static void a_pod_that_failed_by_itself_restarts_the_gang_though_its_rule_is_fre
         s->failure.rules[0] = (struct spec_rule){.n_codes = 1, .action = actions[i]};
         s->failure.rules[0].codes = arena_alloc(&s->arena, sizeof(uint32_t));
         s->failure.rules[0].codes[0] = 75;
-        j = running(c, s);
+        j = core_running(c, s);
         core_see(c, j, 1, POD_FAILED, 75);
         assert_int_equal(j->state, JOB_RESTARTING);
         assert_int_equal(job_size(j), 2);
@@ -338,7 +328,7 @@ static void a_pod_that_failed_by_itself_restarts_the_gang_though_its_rule_is_fre
 static void a_pod_that_was_dropped_leaves_no_exit_code(void **state)
 {
     struct core *c = *state;
-    struct job *j = running(c, elastic_spec("j", 1, 2, 0));
+    struct job *j = core_running(c, elastic_spec("j", 1, 2, 0));
     const struct member *m = &j->members[1];
     struct event ev = {.kind = EV_POD_SEEN, .u.pod = xcalloc(1, sizeof(struct pod_fact))};
     struct pod_fact *p = ev.u.pod;

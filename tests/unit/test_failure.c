@@ -15,18 +15,6 @@
 
 #include "../fake/fake_core.h"
 
-/* A job of two whole nodes with these rules, running. */
-static struct job *running(struct core *c, struct spec *s)
-{
-    struct answer a = core_submit(c, s);
-
-    assert_int_equal(a.code, ERR_OK);
-    assert_int_equal(core_cycle(c), 1);
-    core_see_all(c, a.job, POD_RUNNING);
-    assert_int_equal(core_job(c, a)->state, JOB_RUNNING);
-    return core_job(c, a);
-}
-
 static struct spec_rule *add_rule(struct spec *s, enum spec_action action)
 {
     struct spec_rule *old = s->failure.rules;
@@ -74,7 +62,7 @@ static void the_first_rule_that_matches_an_exit_code_ends_the_job(void **state)
     on_code(s, 4, SPEC_RESTART_FREE);
     on_code(s, 3, SPEC_FAIL);
     on_code(s, 3, SPEC_RESTART_FREE);
-    j = running(c, s);
+    j = core_running(c, s);
     core_see(c, j, 0, POD_FAILED, 3);
     assert_int_equal(j->state, JOB_STOPPING);
     assert_int_equal(j->outcome, JOB_FAILED);
@@ -94,7 +82,7 @@ static void a_free_restart_does_not_count_but_waits(void **state)
 
     s->max_restarts = 0;
     on_code(s, 75, SPEC_RESTART_FREE);
-    j = running(c, s);
+    j = core_running(c, s);
     for (int i = 0; i < 3; i++) {
         core_see(c, j, 1, POD_FAILED, 75);
         assert_int_equal(j->state, JOB_RESTARTING);
@@ -115,7 +103,7 @@ static void a_node_is_excluded_when_a_rule_says_so(void **state)
 
     s->max_restarts = 0;
     on_code(s, 94, SPEC_EXCLUDE);
-    j = running(c, s);
+    j = core_running(c, s);
     node_ix = j->members[1].node_ix;
     core_see(c, j, 1, POD_FAILED, 94);
     assert_int_equal(j->state, JOB_RESTARTING);
@@ -132,7 +120,7 @@ static void a_lost_member_counts_when_a_rule_says_so_and_the_last_is_lost(void *
 
     s->max_restarts = 1;
     on_reason(s, "NodeLost", SPEC_RESTART);
-    j = running(c, s);
+    j = core_running(c, s);
     core_gone_all(c, j->id);
     assert_int_equal(j->restarts, 1);
     core_pass(c, 600 * USEC_PER_SEC);
@@ -167,7 +155,7 @@ static void a_long_run_gives_the_restarts_back_and_back_off_is_the_jobs(void **s
     s->failure = (struct spec_failure){.reset_after_us = 3600 * USEC_PER_SEC,
                                        .backoff_us = 5 * USEC_PER_SEC,
                                        .backoff_max_us = 8 * USEC_PER_SEC};
-    j = running(c, s);
+    j = core_running(c, s);
     for (int i = 0; i < 3; i++) {
         core_pass(c, 3600 * USEC_PER_SEC);
         core_see(c, j, 0, POD_FAILED, 1);

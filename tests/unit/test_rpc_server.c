@@ -18,30 +18,11 @@
 #include "core/window.h"
 #include "rpc/rpc_token.h"
 #include "rpc/rpc_watch.h"
-#include "util/log.h"
 #include "util/mem.h"
 #include "util/str.h"
 
 typedef Queued__V1__SubmitReply submit_reply;
 typedef Queued__V1__WatchReply watch_reply;
-
-static int set_up(void **state)
-{
-    struct fake_rpc *f = xcalloc(1, sizeof(*f));
-
-    log_setup(LOG_LEVEL_ERROR, false);
-    fake_rpc_init(f);
-    fake_rpc_serve(f);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fake_rpc_fini(*state);
-    free(*state);
-    return 0;
-}
 
 static void drop(void *m)
 {
@@ -565,7 +546,7 @@ static void a_stale_socket_is_replaced_and_a_file_is_not(void **state)
     assert_int_equal(unlink(lock), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_rpc_set_up, fake_rpc_tear_down)
 
 int main(void)
 {

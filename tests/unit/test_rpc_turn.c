@@ -11,26 +11,7 @@
 #include <zmq.h>
 
 #include "../fake/fake_rpc.h"
-#include "util/log.h"
 #include "util/mem.h"
-
-static int set_up(void **state)
-{
-    struct fake_rpc *f = xcalloc(1, sizeof(*f));
-
-    log_setup(LOG_LEVEL_ERROR, false);
-    fake_rpc_init(f);
-    fake_rpc_serve(f);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fake_rpc_fini(*state);
-    free(*state);
-    return 0;
-}
 
 /* Answers that are there now. */
 static unsigned count_answers(void *const *dealers, unsigned n)
@@ -84,7 +65,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_turn_takes_so_many_messages_and_bytes_and_the_rest_later,
-                                        set_up, tear_down),
+                                        fake_rpc_set_up, fake_rpc_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
