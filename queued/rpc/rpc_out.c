@@ -3,12 +3,10 @@
 #include "rpc/rpc_out.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "rpc/rpc_message.h"
 #include "rpc/rpc_spec.h"
-#include "util/mem.h"
 
 static void drop_specs(struct rpc_out *o)
 {
@@ -23,7 +21,7 @@ void rpc_out_fini(struct rpc_out *o)
     arena_fini(&o->arena);
     vec_fini(&o->items);
     vec_fini(&o->specs);
-    free(o->bytes);
+    pack_fini(&o->pack);
     *o = (struct rpc_out){0};
 }
 
@@ -65,15 +63,8 @@ void rpc_message_add(struct rpc_out *o, ProtobufCMessage *m)
 
 void rpc_message_close(struct rpc_out *o, uint16_t method, const ProtobufCMessage *m)
 {
-    size_t size = protobuf_c_message_get_packed_size(m);
-
-    o->len = RPC_FRAME_BYTES + size;
-    if (o->len > o->room) {
-        o->room = o->len * 2;
-        o->bytes = xrealloc(o->bytes, o->room);
-    }
+    o->bytes = pack_message(&o->pack, RPC_FRAME_BYTES, m, &o->len);
     rpc_frame_write(o->bytes, method, RPC_FLAG_REPLY);
-    (void)protobuf_c_message_pack(m, o->bytes + RPC_FRAME_BYTES); /* the size just asked for */
 }
 
 void rpc_out_head(struct rpc_out *o, uint16_t method, const struct rpc_head *h)

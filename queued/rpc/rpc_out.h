@@ -19,6 +19,7 @@
 #include "core/state.h"
 #include "rpc/rpc_wire.h"
 #include "util/arena.h"
+#include "util/pack.h"
 #include "util/vec.h"
 
 struct rpc_out {
@@ -26,8 +27,9 @@ struct rpc_out {
     VEC(void *) items;        /* messages of a list */
     size_t items_bytes;       /* packed size of them */
     VEC(struct spec *) specs; /* owned, of the messages */
-    uint8_t *bytes;           /* the frame */
-    size_t len, room;
+    struct pack pack;
+    uint8_t *bytes; /* the frame, in pack */
+    size_t len;
 };
 
 /* What every answer says. */

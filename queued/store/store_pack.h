@@ -13,6 +13,7 @@
 #include "record.pb-c.h"
 #include "store/store_record.h"
 #include "util/arena.h"
+#include "util/pack.h"
 #include "util/str.h"
 
 /* Set an optional number unless it is 0, which absent means. */
@@ -20,9 +21,9 @@
 /* Set it in any case. */
 #define PACK_ALWAYS(m, field, value) ((m)->has_##field = 1, (m)->field = (value))
 
-/* Header and message in place of what out held. */
-void store_pack(struct str *out, enum store_table t, struct store_bytes key,
-                const ProtobufCMessage *m);
+/* Header and message; valid until the next call with p. */
+struct store_bytes store_pack(struct pack *p, enum store_table t, struct store_bytes key,
+                              const ProtobufCMessage *m);
 /* Check and unpack; the caller frees with protobuf_c_message_free_unpacked(). NULL on damage. */
 ProtobufCMessage *store_unpack(enum store_table t, struct store_bytes key, struct store_bytes value,
                                const ProtobufCMessageDescriptor *d, struct err *err);

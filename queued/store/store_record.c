@@ -129,19 +129,17 @@ static uint32_t checksum(enum store_table t, struct store_bytes key, const uint8
     return crc32c(crc, body.p, body.len);
 }
 
-void store_pack(struct str *out, enum store_table t, struct store_bytes key,
-                const ProtobufCMessage *m)
+struct store_bytes store_pack(struct pack *p, enum store_table t, struct store_bytes key,
+                              const ProtobufCMessage *m)
 {
-    size_t len = protobuf_c_message_get_packed_size(m);
-    uint8_t *head;
+    size_t len;
+    uint8_t *head = pack_message(p, STORE_HEADER_BYTES, m, &len);
+    struct store_bytes body = {head + STORE_HEADER_BYTES, len - STORE_HEADER_BYTES};
 
-    str_clear(out);
-    head = (uint8_t *)str_grow(out, STORE_HEADER_BYTES + len);
     put_number(head, STORE_FORMAT, 2);
-    put_number(head + 2, 0, 2);                                  /* flags */
-    (void)protobuf_c_message_pack(m, head + STORE_HEADER_BYTES); /* the size just asked for */
-    put_number(head + 4,
-               checksum(t, key, head, (struct store_bytes){head + STORE_HEADER_BYTES, len}), 4);
+    put_number(head + 2, 0, 2); /* flags */
+    put_number(head + 4, checksum(t, key, head, body), 4);
+    return (struct store_bytes){head, len};
 }
 
 int store_record_check(enum store_table t, struct store_bytes key, struct store_bytes value,

@@ -16,7 +16,7 @@ struct writer {
     const struct state *s;
     const struct store_sink *sink;
     struct arena scratch; /* of one message */
-    struct str value;
+    struct pack pack;
     uint32_t n_put;
 };
 
@@ -25,8 +25,7 @@ static void put(struct writer *w, enum store_table t, const struct store_key *k,
 {
     struct store_bytes key = store_bytes_of(k);
 
-    store_pack(&w->value, t, key, m);
-    w->sink->put(w->sink->ctx, t, key, (struct store_bytes){w->value.s, w->value.len});
+    w->sink->put(w->sink->ctx, t, key, store_pack(&w->pack, t, key, m));
     w->n_put++;
     arena_reset(&w->scratch);
 }
@@ -369,6 +368,6 @@ uint32_t store_records_put(const struct state *s, const struct effects *fx,
         put_other(&w, &fx->list.v[i]);
     put_meta(&w);
     arena_fini(&w.scratch);
-    str_fini(&w.value);
+    pack_fini(&w.pack);
     return w.n_put;
 }

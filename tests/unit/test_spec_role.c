@@ -320,15 +320,14 @@ static struct spec *stored(const struct spec *s)
     const struct store_bytes key = {"12345678", 8};
     Queued__Record__SpecRecord r = QUEUED__RECORD__SPEC_RECORD__INIT;
     struct arena a = {0};
-    struct str out = {0};
+    struct pack pack = {0};
     struct spec *got = NULL;
     struct err err;
 
     store_make_spec(&r, s, &a);
-    store_pack(&out, STORE_SPECS, key, &r.base);
-    if (store_decode_spec(key, (struct store_bytes){out.s, out.len}, &got, &err))
+    if (store_decode_spec(key, store_pack(&pack, STORE_SPECS, key, &r.base), &got, &err))
         fail_msg("%s", err.text);
-    str_fini(&out);
+    pack_fini(&pack);
     arena_fini(&a);
     return got;
 }

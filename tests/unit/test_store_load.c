@@ -211,7 +211,7 @@ static void an_active_job_without_hosts_is_set_aside(void **state)
 {
     struct env *e = *state;
     struct store_bytes key, value;
-    struct str out = {0};
+    struct pack pack = {0};
     struct state *s;
     ProtobufCMessage *m;
     Queued__Record__JobRecord *r;
@@ -223,10 +223,9 @@ static void an_active_job_without_hosts_is_set_aside(void **state)
     assert_non_null(m);
     r = (Queued__Record__JobRecord *)m;
     r->member_node[1] = 1000;
-    store_pack(&out, STORE_JOBS, key, m);
+    fake_store_set(e->store, STORE_JOBS, key, store_pack(&pack, STORE_JOBS, key, m));
     protobuf_c_message_free_unpacked(m, NULL);
-    fake_store_set(e->store, STORE_JOBS, key, (struct store_bytes){out.s, out.len});
-    str_fini(&out);
+    pack_fini(&pack);
     s = reload(e);
     assert_int_equal(s->by_id.n, JOBS);
     assert_null(state_job(s, store_fixture_id(JOBS + 1)));

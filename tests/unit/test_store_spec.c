@@ -45,7 +45,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         struct spec *want = store_fixture_full_spec(), *got = NULL;
         struct arena a = {0};
         struct spec_extended licence = {"abaqus", 2};
-        struct str out = {0};
+        struct pack pack = {0};
         struct err err;
 
         want->preemptible = (enum spec_choice)choice;
@@ -73,16 +73,15 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->roles[0].spares = 2;
         want->roles[0].spread = (struct spec_spread){"rack", 2, choice == SPEC_YES};
         store_make_spec(&r, want, &a);
-        store_pack(&out, STORE_SPECS, key, &r.base);
-        assert_int_equal(store_decode_spec(key, (struct store_bytes){out.s, out.len}, &got, &err),
-                         0);
+        assert_int_equal(
+            store_decode_spec(key, store_pack(&pack, STORE_SPECS, key, &r.base), &got, &err), 0);
         assert_int_equal(got->preemptible, choice);
         assert_int_equal(got->is_movable, choice == SPEC_NO);
         assert_int_equal(got->is_held, want->is_held);
         assert_digests_equal(got, want);
         assert_int_equal(got->depends_on.n, want->labels.n);
         assert_string_equal(got->depends_on.v[0].key, want->labels.v[0].key);
-        str_fini(&out);
+        pack_fini(&pack);
         arena_fini(&a);
         spec_destroy(want);
         spec_destroy(got);
