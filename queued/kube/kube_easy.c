@@ -161,6 +161,16 @@ bool kube_easy_was_sent(CURLcode code)
     }
 }
 
+bool kube_easy_is_lost(const struct kube_easy *s, CURLcode code)
+{
+    curl_off_t begun_us = 0; /* a transfer begins on a connection that is there, new or not */
+
+    if (code == CURLE_OK || code == CURLE_WRITE_ERROR) /* we broke it off */
+        return false;
+    (void)curl_easy_getinfo(s->easy, CURLINFO_PRETRANSFER_TIME_T, &begun_us);
+    return begun_us > 0;
+}
+
 bool kube_easy_is_refused(CURLcode code, long status)
 {
     return code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE ||

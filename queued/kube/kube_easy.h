@@ -39,6 +39,8 @@ void kube_easy_aim(struct kube_easy *s, const struct kube_config *c,
                    const struct kube_easy_order *o);
 /* May the server have seen a request that ended so? */
 bool kube_easy_was_sent(CURLcode code);
+/* Did it end because an established connection, or what is behind it, was gone or silent? */
+bool kube_easy_is_lost(const struct kube_easy *s, CURLcode code);
 /* Did it end for credentials or certificates that may be out of date? */
 bool kube_easy_is_refused(CURLcode code, long status);
 /* Why it ended so, in words. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kube_http.c - curl multi handles driven by socket_action from one epoll descriptor.
+/* kube_http.c - requests: queues, lanes to fly on, answers.
  *
- * Which descriptors wait is kube_socks.h, what a request looks like kube_easy.h. A multi handle
- * that reports an error is unusable and is built anew.
+ * A lane is kube_lane.h, which descriptors wait kube_socks.h, what a request looks like
+ * kube_easy.h. A multi handle that reports an error is unusable and is built anew.
  */
 #include "kube/kube_http.h"
 
-#include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <utlist.h>
 
 #include "kube/kube_easy.h"
+#include "kube/kube_lane.h"
 #include "kube/kube_socks.h"
 #include "kube/kube_window.h"
 #include "util/log.h"
@@ -40,19 +40,12 @@ struct http_request {
     bool is_again;                /* it was sent before, with credentials that were refused */
 };
 
-struct lane {
-    CURLM *multi;
-    usec_t timeout_at; /* curl's timer; INT64_MAX none */
-    struct http_request *flying;
-    size_t n_flying;
-    struct kube_http *http;
-};
-
 struct kube_http {
     const struct kube_config *config;
     enum http_gate gate;
     char *why; /* the gate is shut; NULL */
-    struct lane lanes[LANES];
+    struct kube_lane lanes[LANES];
+    struct http_request *flying[LANES];
     struct kube_window window; /* of calls and events */
     struct http_request *queue[QUEUES];
     size_t n_waiting[QUEUES];
@@ -70,44 +63,6 @@ usec_t http_now(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
     return (usec_t)t.tv_sec * USEC_PER_SEC + t.tv_nsec / 1000;
-}
-
-/* ---- sockets */
-
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unused)
-{
-    struct lane *lane = ctx;
-    struct kube_http *h = lane->http;
-    uint32_t events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
-                      (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
-
-    (void)easy;
-    (void)unused;
-    if (what == CURL_POLL_REMOVE) {
-        socks_forget(&h->socks, fd);
-        return 0;
-    }
-    if (!socks_set(&h->socks, fd, (int)(lane - h->lanes), events))
-        return 0;
-    log_error("cannot wait for a socket of the API server", "err=\"%s\"", strerror(errno));
-    return -1;
-}
-
-static int on_close(void *ctx, curl_socket_t fd)
-{
-    struct kube_http *h = ctx;
-
-    socks_forget(&h->socks, fd);
-    return close(fd);
-}
-
-static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
-{
-    struct lane *lane = ctx;
-
-    (void)multi;
-    lane->timeout_at = timeout_ms < 0 ? INT64_MAX : http_now() + timeout_ms * USEC_PER_MSEC;
-    return 0;
 }
 
 /* Does data() take the body? */
@@ -195,11 +150,8 @@ static void unqueue(struct kube_http *h, struct http_request *req)
 /* Take a request off its lane; its slot goes back. */
 static void land(struct kube_http *h, struct http_request *req)
 {
-    struct lane *lane = &h->lanes[req->lane];
-
-    (void)curl_multi_remove_handle(lane->multi, req->slot->easy); /* a broken multi is rebuilt */
-    DL_DELETE(lane->flying, req);
-    lane->n_flying--;
+    lane_remove(&h->lanes[req->lane], req->slot->easy);
+    DL_DELETE(h->flying[req->lane], req);
     LL_PREPEND(h->idle, req->slot);
 }
 
@@ -252,8 +204,7 @@ static struct kube_easy *easy_of(struct kube_http *h)
         e = h->idle;
     }
     e = kube_easy_create(h->config, on_data);
-    curl_easy_setopt(e->easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-    curl_easy_setopt(e->easy, CURLOPT_CLOSESOCKETDATA, h);
+    lane_own_sockets(e->easy, &h->socks);
     return e;
 }
 
@@ -294,6 +245,13 @@ static bool send_again(struct kube_http *h, struct http_request *req, CURLcode c
     return true;
 }
 
+/* A connection that was there broke: what lies idle is not to be trusted any more. */
+static void doubt_all(struct kube_http *h)
+{
+    for (int i = 0; i < LANES; i++)
+        h->lanes[i].is_in_doubt = true;
+}
+
 static void finish(struct kube_http *h, struct http_request *req, CURLcode code)
 {
     struct http_answer answer = {.was_sent = true, .trouble = "", .retry_after_us = -1};
@@ -305,6 +263,8 @@ static void finish(struct kube_http *h, struct http_request *req, CURLcode code)
     (void)curl_easy_getinfo(req->slot->easy, CURLINFO_RETRY_AFTER, &retry_after);
     if (send_again(h, req, code, status))
         return;
+    if (kube_easy_is_lost(req->slot, code))
+        doubt_all(h);
     if (code != CURLE_OK && !req->is_broken_off)
         describe(req, code, trouble, sizeof(trouble));
     if (code == CURLE_OK || req->order.kind == HTTP_WATCH)
@@ -321,40 +281,21 @@ static void finish(struct kube_http *h, struct http_request *req, CURLcode code)
     answer_with(h, req, &answer);
 }
 
-static CURLM *multi_create(struct lane *lane)
-{
-    CURLM *m = curl_multi_init();
-
-    assert(m);
-    curl_multi_setopt(m, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(m, CURLMOPT_SOCKETDATA, lane);
-    curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, on_timer);
-    curl_multi_setopt(m, CURLMOPT_TIMERDATA, lane);
-    if (lane != &lane->http->lanes[LANE_WATCH])
-        curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS,
-                          lane->http->config->is_tls ? HTTP_H2_CONNECTIONS : HTTP_CALLS_PER_LANE);
-    return m;
-}
-
 /* The multi handle failed: nothing that flew on it has an answer. */
 static void rebuild(struct kube_http *h, int which, CURLMcode code)
 {
-    struct lane *lane = &h->lanes[which];
-    struct http_request *lost = lane->flying, *req;
+    struct http_request *lost = h->flying[which], *req;
     struct http_answer answer = {.was_sent = true, .body = "", .retry_after_us = -1};
 
     log_warn("the connections to the API server are made anew", "err=\"%s\"",
              curl_multi_strerror(code));
     answer.trouble = curl_multi_strerror(code);
     for (req = lost; req; req = req->next) {
-        (void)curl_multi_remove_handle(lane->multi, req->slot->easy); /* it is thrown away below */
+        lane_remove(&h->lanes[which], req->slot->easy);
         kube_easy_destroy(req->slot);
     }
-    lane->flying = NULL;
-    lane->n_flying = 0;
-    (void)curl_multi_cleanup(lane->multi); /* nothing could be done about an error */
-    lane->timeout_at = INT64_MAX;
-    lane->multi = multi_create(lane);
+    h->flying[which] = NULL;
+    lane_rebuild(&h->lanes[which]);
     while (lost) {
         req = lost;
         DL_DELETE(lost, req); /* NOLINT(clang-analyzer-core.NullDereference): the head has a prev */
@@ -378,9 +319,8 @@ static void launch(struct kube_http *h, struct http_request *req, int lane)
                       .body = req->order.body,
                       .timeout_us = req->order.kind == HTTP_WATCH ? 0 : req->order.timeout_us,
                       .ctx = req});
-    DL_APPEND(h->lanes[lane].flying, req);
-    h->lanes[lane].n_flying++;
-    code = curl_multi_add_handle(h->lanes[lane].multi, s->easy);
+    DL_APPEND(h->flying[lane], req);
+    code = lane_add(&h->lanes[lane], s->easy);
     if (code != CURLM_OK)
         rebuild(h, lane, code);
 }
@@ -410,7 +350,7 @@ static bool turn_away(struct kube_http *h)
 
 static bool launch_next(struct kube_http *h)
 {
-    struct lane *a = &h->lanes[LANE_CALL_A], *b = &h->lanes[LANE_CALL_B];
+    const struct kube_lane *a = &h->lanes[LANE_CALL_A], *b = &h->lanes[LANE_CALL_B];
     int lane = a->n_flying <= b->n_flying ? LANE_CALL_A : LANE_CALL_B;
     struct http_request *req;
 
@@ -432,8 +372,7 @@ static bool launch_next(struct kube_http *h)
 
 static void act(struct kube_http *h, int which, curl_socket_t fd, int mask)
 {
-    int running = 0;
-    CURLMcode code = curl_multi_socket_action(h->lanes[which].multi, fd, mask, &running);
+    CURLMcode code = lane_act(&h->lanes[which], fd, mask);
 
     if (code != CURLM_OK)
         rebuild(h, which, code);
@@ -488,12 +427,9 @@ void http_ready(struct kube_http *h)
     for (int round = 0; again && round < READY_ROUNDS; round++) {
         usec_t now = http_now();
 
-        for (int i = 0; i < LANES; i++) {
-            if (h->lanes[i].timeout_at > now)
-                continue;
-            h->lanes[i].timeout_at = INT64_MAX;
-            act(h, i, CURL_SOCKET_TIMEOUT, 0);
-        }
+        for (int i = 0; i < LANES; i++)
+            if (h->lanes[i].timeout_at <= now)
+                act(h, i, CURL_SOCKET_TIMEOUT, 0);
         again = drain(h);
         while (launch_next(h))
             again = true;
@@ -561,11 +497,11 @@ int http_create(struct kube_http **ret, const struct kube_config *config, struct
     h->config = config;
     kube_window_init(&h->window, 2 * HTTP_CALLS_PER_LANE + HTTP_EVENTS_AT_ONCE);
     h->socks.epoll_fd = fd;
-    for (int i = 0; i < LANES; i++) {
-        h->lanes[i].http = h;
-        h->lanes[i].timeout_at = INT64_MAX;
-        h->lanes[i].multi = multi_create(&h->lanes[i]);
-    }
+    for (int i = 0; i < LANES; i++)
+        lane_init(&h->lanes[i], &h->socks, i,
+                  i == LANE_WATCH  ? 0
+                  : config->is_tls ? HTTP_H2_CONNECTIONS
+                                   : HTTP_CALLS_PER_LANE);
     *ret = h;
     return 0;
 }
@@ -583,7 +519,7 @@ void http_destroy(struct kube_http *h)
     for (int i = 0; i < QUEUES; i++)
         drop_all(h, &h->queue[i]);
     for (int i = 0; i < LANES; i++)
-        drop_all(h, &h->lanes[i].flying);
+        drop_all(h, &h->flying[i]);
     while (h->idle) {
         struct kube_easy *s = h->idle;
 
@@ -591,7 +527,7 @@ void http_destroy(struct kube_http *h)
         kube_easy_destroy(s);
     }
     for (int i = 0; i < LANES; i++)
-        (void)curl_multi_cleanup(h->lanes[i].multi); /* the process goes on without it */
+        lane_fini(&h->lanes[i]);
     (void)close(h->socks.epoll_fd);
     vec_fini(&h->socks.v);
     free(h->why);
