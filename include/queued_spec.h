@@ -117,6 +117,7 @@ struct queued_role {
     const char *spread_key; /* evenly over this level, or label; NULL: no wish */
     uint32_t spread_max_skew;
     bool is_spread_soft; /* ScheduleAnyway; false: DoNotSchedule */
+    bool is_exclusive;   /* placement.exclusiveNode: each pod has its node to itself */
 };
 
 /* failurePolicy.rules: by one of the exit codes, or of the reasons. */

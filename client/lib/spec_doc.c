@@ -199,6 +199,8 @@ static struct document *placement(struct arena *a, const Queued__V1__Role *r)
     if (r->mixed_drivers)
         document_put_bool(a, driver, "sameAcrossGang", false);
     put_nonempty(a, d, "driver", driver);
+    if (r->exclusive_node)
+        document_put_bool(a, d, "exclusiveNode", true);
     for (size_t i = 0; i < r->n_spread; i++)
         document_add(a, document_put_list(a, d, "topologySpreadConstraints"),
                      spread(a, r->spread[i]));

@@ -152,6 +152,7 @@ static void pack_affinity(Queued__V1__Role *m, const struct queued_role *r, stru
     m->driver_min = text(r->driver_min);
     m->cuda_min = text(r->cuda_min);
     m->has_mixed_drivers = m->mixed_drivers = r->has_mixed_drivers;
+    m->has_exclusive_node = m->exclusive_node = r->is_exclusive;
     if (r->spread_key)
         pack_spread(m, r, arena);
 }

@@ -389,13 +389,18 @@ static int read_spread(const struct yaml_at *at, void *draft, struct err *err)
     return yaml_each(at, add_spread, draft, err);
 }
 
+static int read_exclusive(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_bool(at, out, err);
+}
+
 static const struct yaml_field placement_fields[] = {
     {"nodeSelector", read_selector, 0, false, NULL},
     {"tolerations", read_tolerations, 0, false, NULL},
     {"affinity", read_affinity, 0, false, NULL},
     {"nodes", read_nodes, 0, false, NULL},
     {"excludeNodes", read_excluded_nodes, 0, false, NULL},
-    {"exclusiveNode", NULL, 0, false, SPEC_LATER},
+    {"exclusiveNode", read_exclusive, offsetof(struct role_draft, role.is_exclusive), false, NULL},
     {"pack", NULL, 0, false, SPEC_LATER},
     {"driver", read_driver, 0, false, NULL},
     {"topologySpreadConstraints", read_spread, 0, false, NULL},

@@ -181,6 +181,7 @@ static void set_total(struct cluster *c, struct node *n)
         if (d >= 0) /* beyond the table: nothing of this node can be asked for by that name */
             n->total.amount[d] = n->fact->allocatable[i].amount;
     }
+    n->total.amount[RES_ALONE] = WHOLE_NODE;
     gpus_share(n);
     n->expected_gpus = gpus_expected(n);
     if (n->total.amount[RES_GPUS] > n->expected_gpus)
@@ -508,11 +509,11 @@ static void uncount(struct cluster *c, struct counted_pod *p)
 
 static void pod_asks(struct cluster *c, const struct pod_fact *pod, struct resources *ret)
 {
-    *ret = (struct resources){.amount[RES_PODS] = 1};
+    *ret = (struct resources){.amount = {[RES_PODS] = 1, [RES_ALONE] = !pod->is_daemon}};
     for (uint32_t i = 0; i < pod->n_requests; i++) {
         int d = resource_index(&c->names, pod->requests[i].name, true);
 
-        if (d >= 0 && d != RES_PODS)
+        if (d >= 0 && d != RES_PODS && d != RES_ALONE)
             ret->amount[d] = pod->requests[i].amount;
     }
     count_shares(cluster_find(c, pod->node), ret);

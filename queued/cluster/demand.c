@@ -55,6 +55,10 @@ static enum refusal hardware_refusal(const struct demand_role *role, const struc
         return REFUSED_MODEL;
     if (shares && role->each.amount[RES_GPU_BYTES] / shares > n->share_most)
         return REFUSED_MEMORY;
+    /* what it closes is what it is charged */
+    if (role->is_alone &&
+        (n->expected_gpus > role->each.amount[RES_GPUS] || n->total.amount[RES_SHARES]))
+        return REFUSED_WHOLE;
     return has_bad_picks(role, n) ? REFUSED_LINKS : REFUSAL_OF_NONE;
 }
 
@@ -128,6 +132,8 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
     d->has_memory = r->memory_bytes >= 0;
     d->each.amount[RES_GPUS] = r->gpus;
     d->each.amount[RES_PODS] = 1;
+    d->is_alone = r->is_exclusive;
+    d->each.amount[RES_ALONE] = r->is_exclusive ? WHOLE_NODE : 1;
     d->each.amount[RES_CPU] = d->has_cpu ? r->cpu_milli : 0;
     d->each.amount[RES_MEMORY] = d->has_memory ? r->memory_bytes : 0;
     for (uint32_t i = 0; i < r->n_extended; i++) {
@@ -241,6 +247,7 @@ static void describe_role(struct str *b, const struct spec_role *r)
     str_add(b, r->mixed_drivers ? "\x1e"
                                   "d"
                                 : "");
+    str_add(b, r->is_exclusive ? "\x1ex" : "");
     if (r->spread.key)
         str_addf(b, "\x1ew%u,%u,%s", r->spread.max_skew, r->spread.is_soft, r->spread.key);
     constraint_describe(b, r);

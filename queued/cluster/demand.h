@@ -31,6 +31,7 @@ struct demand_role {
     uint8_t models[ROLE_MODELS_MAX];
     struct constraint *constraint;
     struct spread spread;
+    bool is_alone;    /* each pod has its node to itself */
     bool same_driver; /* its hosts have the driver of the gang's other hosts of such roles */
     /* demand_share() of this shape_gen, for CPU and memory that were left out */
     uint64_t share_gen;

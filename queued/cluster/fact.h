@@ -44,6 +44,7 @@ struct pod_fact {
     enum pod_phase phase;
     bool is_deleting;
     bool is_ready;
+    bool is_daemon;                   /* of a DaemonSet or of its node: takes no node from others */
     int16_t exit_code;                /* of the first container when terminated; -1 */
     char reason[64];                  /* status.reason or the container's: "OOMKilled" ... */
     struct resource_amount *requests; /* effective request of the whole pod */

@@ -25,6 +25,7 @@ void hardware_asks(const struct demand_role *r, struct resources *ret)
 static void add_refusals(const struct census *k, char *text, size_t size)
 {
     static const char *const words[REFUSALS] = {
+        [REFUSED_WHOLE] = "more GPUs than an exclusiveNode pod asks, which must take all",
         [REFUSED_LINKS] = "not every choice of so many GPUs is contiguous (whole hosts are)",
         [REFUSED_SELECTOR] = "other labels than the node selector or affinity asks",
         [REFUSED_NAME] = "not among the nodes named, or excluded",

@@ -11,9 +11,14 @@
 #include "spec/spec.h"
 
 static const char *const fixed_names[RES_EXTENDED] = {
-    [RES_GPUS] = "nvidia.com/gpu",         [RES_CPU] = "cpu",   [RES_MEMORY] = "memory",
-    [RES_EPHEMERAL] = "ephemeral-storage", [RES_PODS] = "pods", [RES_SHARES] = SHARED_GPU,
+    [RES_GPUS] = "nvidia.com/gpu",
+    [RES_CPU] = "cpu",
+    [RES_MEMORY] = "memory",
+    [RES_EPHEMERAL] = "ephemeral-storage",
+    [RES_PODS] = "pods",
+    [RES_SHARES] = SHARED_GPU,
     [RES_GPU_BYTES] = SHARED_GPU_MEMORY,
+    [RES_ALONE] = "exclusive-node",
 };
 
 void resource_names_init(struct resource_names *names)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resource.h - a vector of amounts: what a node has, what a pod asks.
  *
- * Seven dimensions are fixed; the others are extended resources ("rdma/hca") that get their
+ * Eight dimensions are fixed; the others are extended resources ("rdma/hca") that get their
  * index from struct resource_names when a node or a job first names them. Amounts are whole
  * and not negative: CPU in thousandths of a core, memory and ephemeral storage in bytes,
  * the rest as counts. Subtraction stops at zero and says so.
@@ -17,6 +17,7 @@
 
 enum resource {
     RES_GPUS,      /* nvidia.com/gpu */
+    RES_ALONE,     /* a pod takes 1 of WHOLE_NODE, one that is to be alone takes all */
     RES_CPU,       /* thousandths of a core */
     RES_MEMORY,    /* bytes */
     RES_EPHEMERAL, /* bytes of ephemeral storage */
@@ -26,6 +27,7 @@ enum resource {
     RES_EXTENDED,  /* the first extended resource */
 };
 
+#define WHOLE_NODE          INT64_C(1000000)
 #define RESOURCE_AMOUNT_MAX INT64_C(1000000000000000000) /* 1e18: sums of two never wrap */
 
 struct resources {

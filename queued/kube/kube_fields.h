@@ -32,6 +32,7 @@ struct meta_fields {
     const char *ns, *name, *uid, *rv;
     struct field_pairs labels;
     bool is_deleting;
+    const char *controller; /* kind of the object that made it; "" none */
 };
 
 struct condition_fields {

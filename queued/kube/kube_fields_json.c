@@ -61,6 +61,19 @@ static struct field_pairs read_labels(struct arena *a, const cJSON *map)
     return p;
 }
 
+/* Kind of the owner that manages it. */
+static const char *read_controller(const cJSON *owners)
+{
+    const cJSON *o;
+
+    cJSON_ArrayForEach(o, owners)
+    {
+        if (json_is_true(o, "controller"))
+            return json_text(o, "kind");
+    }
+    return "";
+}
+
 static struct meta_fields read_meta(struct arena *a, const cJSON *object)
 {
     const cJSON *meta = json_get(object, "metadata");
@@ -70,7 +83,8 @@ static struct meta_fields read_meta(struct arena *a, const cJSON *object)
                                 .uid = json_text(meta, "uid"),
                                 .rv = json_text(meta, "resourceVersion"),
                                 .labels = read_labels(a, json_get(meta, "labels")),
-                                .is_deleting = json_text(meta, "deletionTimestamp")[0] != '\0'};
+                                .is_deleting = json_text(meta, "deletionTimestamp")[0] != '\0',
+                                .controller = read_controller(json_get(meta, "ownerReferences"))};
 }
 
 static struct conditions read_conditions(struct arena *a, const cJSON *list)

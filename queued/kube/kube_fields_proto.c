@@ -77,7 +77,7 @@ static struct field_pairs read_amounts(struct arena *a, Queued__Kube__Amount *co
 
 static struct meta_fields read_meta(struct arena *a, const Queued__Kube__ObjectMeta *m)
 {
-    struct meta_fields f = {.ns = "", .name = "", .uid = "", .rv = ""};
+    struct meta_fields f = {.ns = "", .name = "", .uid = "", .rv = "", .controller = ""};
 
     if (!m)
         return f;
@@ -88,7 +88,11 @@ static struct meta_fields read_meta(struct arena *a, const Queued__Kube__ObjectM
                              .labels = {.v = room(a, m->n_labels, sizeof(*f.labels.v))},
                              /* an empty Time is null in JSON */
                              .is_deleting =
-                                 m->deletion_timestamp && m->deletion_timestamp->has_seconds};
+                                 m->deletion_timestamp && m->deletion_timestamp->has_seconds,
+                             .controller = ""};
+    for (size_t i = m->n_owner_references; i-- > 0;)
+        if (m->owner_references[i]->controller)
+            f.controller = text(a, &m->owner_references[i]->kind);
     for (size_t i = 0; i < m->n_labels; i++)
         f.labels.v[f.labels.n++] =
             (struct field_pair){text(a, &m->labels[i]->key), text(a, &m->labels[i]->value)};

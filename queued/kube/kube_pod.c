@@ -257,6 +257,17 @@ static void add_tolerations(struct str *out, const struct spec_role *r)
     str_add(out, "]");
 }
 
+/* Other schedulers bring nothing to its node but pods of DaemonSets, which have the label. */
+static void add_aversion(struct str *out, const struct spec_role *r)
+{
+    if (r->is_exclusive)
+        str_add(out, ",\"affinity\":{\"podAntiAffinity\":{"
+                     "\"requiredDuringSchedulingIgnoredDuringExecution\":[{"
+                     "\"topologyKey\":\"kubernetes.io/hostname\",\"namespaceSelector\":{},"
+                     "\"labelSelector\":{\"matchExpressions\":[{\"key\":"
+                     "\"pod-template-generation\",\"operator\":\"DoesNotExist\"}]}}]}}");
+}
+
 static void write_head(struct str *out, const struct kube_env *env, uint32_t role)
 {
     const struct gang *g = kube_env_gang(env);
@@ -273,6 +284,7 @@ static void write_head(struct str *out, const struct kube_env *env, uint32_t rol
         add_pair(out, "serviceAccountName", r->service_account);
     add_pull_secrets(out, r);
     add_tolerations(out, r);
+    add_aversion(out, r);
     str_add(out, ",\"containers\":[{\"name\":\"main\"");
     add_pair(out, "image", r->image);
     if (r->pull_policy)

@@ -216,6 +216,7 @@ struct pod_fact *kube_pod_fact(const struct object_fields *pod)
     p->phase = read_phase(f->phase);
     p->is_deleting = meta->is_deleting;
     p->is_ready = is_true(&f->conditions, "Ready");
+    p->is_daemon = !strcmp(meta->controller, "DaemonSet") || !strcmp(meta->controller, "Node");
     take_end(f, p);
     take_owner(&meta->labels, p);
     effective_request(f, &total);

@@ -78,6 +78,7 @@ static void affinity_from(struct arena *a, const Queued__V1__Role *m, struct spe
     r->driver_min = text_from(a, m->driver_min);
     r->cuda_min = text_from(a, m->cuda_min);
     r->mixed_drivers = m->mixed_drivers;
+    r->is_exclusive = m->exclusive_node;
     if (m->n_spread)
         r->spread = (struct spec_spread){text_from(a, m->spread[0]->key ? m->spread[0]->key : ""),
                                          m->spread[0]->max_skew, m->spread[0]->soft};
@@ -320,6 +321,7 @@ static void affinity_to(struct arena *a, const struct spec_role *r, Queued__V1__
     m->driver_min = rpc_text(r->driver_min);
     m->cuda_min = rpc_text(r->cuda_min);
     m->has_mixed_drivers = m->mixed_drivers = r->mixed_drivers;
+    m->has_exclusive_node = m->exclusive_node = r->is_exclusive;
     if (r->spread.key)
         spread_to(a, r, m);
 }

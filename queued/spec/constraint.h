@@ -42,6 +42,7 @@ enum refusal {
     REFUSED_UNKNOWN,  /* only a pod has named it yet */
     REFUSED_SHARED,   /* its GPUs are shared: no whole ones */
     REFUSED_MODEL,    /* another GPU model */
+    REFUSED_WHOLE,    /* to be had alone, and it has more GPUs than the pod takes */
     REFUSED_LINKS,    /* not every pick of GPUs is contiguous there */
     REFUSED_SELECTOR, /* labels that the node selector or the affinity does not want */
     REFUSED_NAME,     /* not among the named nodes, or among the excluded ones */

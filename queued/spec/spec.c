@@ -376,6 +376,8 @@ static void feed_role_more(const struct feed *f, const struct spec_role *r)
     }
     if (r->mixed_drivers)
         feed_text(f, "mixedDrivers");
+    if (r->is_exclusive)
+        feed_text(f, "exclusiveNode");
     if (r->spread.key) {
         feed_text(f, "spread");
         feed_text(f, r->spread.key);

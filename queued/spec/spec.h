@@ -138,6 +138,7 @@ struct spec_role {
     const char *driver_min, *cuda_min;  /* versions; NULL none */
     struct spec_spread spread;
     bool mixed_drivers; /* its hosts need not have the driver of the gang's others */
+    bool is_exclusive;  /* each pod has its node to itself */
 };
 
 /* What dependsOn may wait for. "started": it ran once; "failed": it ended, but not Succeeded. */

@@ -83,6 +83,9 @@ static int check_versions(const struct check *c, const struct spec_role *r)
     if ((r->driver_min || r->cuda_min || r->mixed_drivers) && r->gpus == 0 &&
         !asks_for(r, SHARED_GPU) && !asks_for(r, MIG_PREFIX))
         return spec_bad(c, ".resources.gpus", "is 0, and driver or CUDA is asked for");
+    if (r->is_exclusive && (asks_for(r, SHARED_GPU) || asks_for(r, MIG_PREFIX)))
+        return spec_bad(c, ".placement.exclusiveNode",
+                        "takes all GPUs of a node as whole ones, and parts of GPUs are asked for");
     if (r->gpu_memory_min < 0 || r->gpu_memory_min > INT64_C(1) << 50)
         return spec_bad(c, ".resources.gpuMemoryMin", "must be at most 1Pi");
     if (!is_version(r->driver_min))

@@ -135,6 +135,7 @@ static void make_affinity(role_record *r, const struct spec_role *role, struct a
     r->driver_min = text(role->driver_min);
     r->cuda_min = text(role->cuda_min);
     r->has_mixed_drivers = r->mixed_drivers = role->mixed_drivers;
+    r->has_exclusive_node = r->exclusive_node = role->is_exclusive;
     r->spread_key = text(role->spread.key);
     r->has_spread_max_skew = role->spread.key != NULL;
     r->spread_max_skew = role->spread.max_skew;
@@ -353,6 +354,7 @@ static void take_affinity(struct spec_role *role, const role_record *r, struct a
     role->driver_min = copy(a, r->driver_min);
     role->cuda_min = copy(a, r->cuda_min);
     role->mixed_drivers = r->mixed_drivers;
+    role->is_exclusive = r->exclusive_node;
     role->spread = (struct spec_spread){copy(a, r->spread_key), r->spread_max_skew, r->spread_soft};
 }
 

@@ -55,6 +55,9 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
     if (j->is_relaxed)
         str_add(&b, " (no longer required: topology.maxWait is over)");
     for (uint32_t r = 0; r < d->n_roles; r++)
+        if (d->roles[r].is_alone)
+            str_addf(&b, ", %s alone on nodes", d->roles[r].name);
+    for (uint32_t r = 0; r < d->n_roles; r++)
         if (d->roles[r].spread.key)
             str_addf(&b, ", spread over %.80s", d->roles[r].spread.key);
     (void)str_copy(x->asks, sizeof(x->asks), str_text(&b));
@@ -182,6 +185,27 @@ static void add_closed_pool(const struct state *s, const struct demand_role *r,
     number(x, "closed_gpus", k->closed_gpus);
 }
 
+/* The GPUs would do; something else does not. */
+static void say_other(const struct state *s, const struct demand_role *r,
+                      const struct resources *asks, const struct census *k, struct explain *x)
+{
+    bool has_gpus = asks->amount[RES_GPUS] > 0;
+    int dim = k->lacking >= 0 ? k->lacking : RES_CPU;
+
+    if (dim == RES_ALONE) {
+        say(x, "NeedsWholeNodes",
+            "%llu of %u pods of role %s have a node on which nothing else runs "
+            "(placement.exclusiveNode)",
+            (unsigned long long)k->all_slots, r->replicas, r->name);
+        next_step(x, "without exclusiveNode they would share nodes; DaemonSets do not count");
+        return;
+    }
+    say(x, "InsufficientOther", "%s%s does not%s: %lld asked for each pod of role %s",
+        has_gpus ? "GPUs fit; " : "", s->cluster.names.name[dim], has_gpus ? "" : " fit",
+        (long long)asks->amount[dim], r->name);
+    next_step(x, "ask for less %s", s->cluster.names.name[dim]);
+}
+
 /* What the cluster as it is now lacks for one role, of which k is; false: the role fits. */
 static bool say_lack(const struct state *s, const struct demand *d, const struct demand_role *r,
                      struct census *k, struct explain *x)
@@ -229,12 +253,7 @@ static bool say_lack(const struct state *s, const struct demand *d, const struct
             (unsigned long long)k->gpu_slots, r->replicas, (long long)asks.amount[RES_GPUS]);
         next_step(x, "pods with fewer GPUs each would fit now");
     } else {
-        int dim = k->lacking >= 0 ? k->lacking : RES_CPU;
-
-        say(x, "InsufficientOther", "%s%s does not%s: %lld asked for each pod of role %s",
-            need ? "GPUs fit; " : "", s->cluster.names.name[dim], need ? "" : " fit",
-            (long long)asks.amount[dim], r->name);
-        next_step(x, "ask for less %s", s->cluster.names.name[dim]);
+        say_other(s, r, &asks, k, x);
     }
     if (k->near_node[0])
         (void)snprintf(x->closest, sizeof(x->closest), "%.100s has %lld of %lld GPUs free",

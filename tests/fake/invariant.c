@@ -193,6 +193,28 @@ static void count_move(const struct job *j, struct resources *used, uint32_t *ga
     }
 }
 
+/* A member that is to be alone shares its node with no other. Of a gang that stops, some may be
+ * gone that a daemon that was started anew still counts. */
+static int check_alone(const struct state *s, uint32_t *members, struct err *err)
+{
+    struct resources *used = xcalloc(s->cluster.nodes.n + 1, sizeof(*used));
+    const struct job *bad = NULL;
+
+    for (size_t i = 0; i < s->active.n; i++)
+        if (s->active.v[i]->state <= JOB_RUNNING)
+            count_members(s->active.v[i], used, members);
+    for (size_t i = 0; i < s->active.n; i++) {
+        const struct job *j = s->active.v[i];
+
+        for (uint32_t k = 0; k < j->n_members && j->state <= JOB_RUNNING; k++)
+            if (j->demand->roles[j->members[k].role].is_alone &&
+                j->members[k].phase <= MEMBER_RUNNING && members[j->members[k].node_ix] > 1)
+                bad = j;
+    }
+    free(used);
+    return bad ? broken(err, "a member shares the node that it has to itself", bad->name) : 0;
+}
+
 /* What all active jobs, claims and counted pods hold, per node. */
 static int check_nodes(const struct state *s, struct err *err)
 {
@@ -200,8 +222,9 @@ static int check_nodes(const struct state *s, struct err *err)
     struct resources *used = xcalloc(c->nodes.n + 1, sizeof(*used));
     uint32_t *gangs = xcalloc(c->nodes.n + 1, sizeof(*gangs));
     const struct counted_pod *p;
-    int rc = 0;
+    int rc = check_alone(s, gangs, err);
 
+    memset(gangs, 0, (c->nodes.n + 1) * sizeof(*gangs));
     for (size_t i = 0; i < s->active.n; i++)
         count_members(s->active.v[i], used, gangs);
     for (size_t i = 0; i < s->active.n; i++)

@@ -38,7 +38,8 @@ static void say_pod(struct ear *e, const struct pod_fact *p)
     str_addf(b, "pod %s/%s %s on=%s phase=%d deleting=%d ready=%d exit=%d reason=%s", p->ns,
              p->name, e->is_masked ? "" : p->uid, p->node, (int)p->phase, p->is_deleting,
              p->is_ready, p->exit_code, p->reason);
-    str_addf(b, " job=%llu/%u/%s/%u", (unsigned long long)p->job.v, p->attempt, p->role, p->index);
+    str_addf(b, " job=%llu/%u/%s/%u daemon=%d", (unsigned long long)p->job.v, p->attempt, p->role,
+             p->index, p->is_daemon);
     say_amounts(b, p->requests, p->n_requests);
     str_add(b, "\n");
 }

@@ -112,6 +112,8 @@ static bool holds_skew(const struct look *k, uint32_t role, struct plain_host *c
             continue;
         if (k->driver && k->d->roles[role].same_driver && strcmp(h->driver, k->driver) != 0)
             continue;
+        if (k->d->roles[role].is_alone && h->total != asks(k, role))
+            continue;
         if (k->d->required < PLAIN_LEVELS && !plain_is_same(h, v[0], k->d->required))
             continue;
         if (k->d->required == PLAIN_LEVELS && h != v[0])
@@ -177,6 +179,22 @@ static bool is_open(const struct look *k, const struct plain_host *h)
     return h->n->is_usable && !place_excludes(k->on_empty ? NULL : k->excluded, h->n->ix);
 }
 
+/* A pod that is to be alone takes a node on which nothing runs, and all GPUs of it. */
+static bool keeps_apart(const struct look *k, uint32_t role, const struct plain_host *h)
+{
+    uint32_t others = 0;
+
+    for (uint32_t r = 0; r < k->d->n_roles; r++) {
+        if (r != role && h->put[r] && k->d->roles[r].is_alone)
+            return false;
+        others += h->put[r];
+    }
+    if (!k->d->roles[role].is_alone)
+        return true;
+    return h->total == asks(k, role) && others == 0 &&
+           (k->on_empty || h->n->used.amount[RES_ALONE] == 0);
+}
+
 /* All roles, that with the most GPUs first; false: one does not fit. */
 static bool fill_roles(struct look *k, struct plain_host **of, uint32_t n_of, uint32_t level)
 {
@@ -201,6 +219,8 @@ static bool fill_roles(struct look *k, struct plain_host **of, uint32_t n_of, ui
                 h->free -= (int64_t)h->put[r] * asks(k, r);
             h->slots = h->n->model == SITE_H100 ? (uint32_t)(h->free / asks(k, role)) : 0;
             if (k->driver && k->d->roles[role].same_driver && strcmp(h->driver, k->driver) != 0)
+                h->slots = 0;
+            if (!keeps_apart(k, role, h))
                 h->slots = 0;
             if (h->slots > k->d->roles[role].replicas)
                 h->slots = k->d->roles[role].replicas;
@@ -433,7 +453,8 @@ static void make_hosts(struct look *k)
         k->hosts[i].n = cluster_node_seen(&k->cluster, f);
         k->hosts[i].total = gpus;
         held.amount[RES_GPUS] = rng_one_in(&k->rng, 3) ? 0 : rng_between(&k->rng, 0, gpus);
-        if (held.amount[RES_GPUS])
+        held.amount[RES_ALONE] = held.amount[RES_GPUS] || rng_one_in(&k->rng, 6);
+        if (held.amount[RES_ALONE])
             cluster_hold(&k->cluster, k->hosts[i].n->ix, &held);
     }
     for (uint32_t i = 0; i < k->n; i++) {
@@ -457,6 +478,7 @@ static struct spec *make_spec(struct look *k, uint32_t n_roles)
         site_role(s, "second", 1 + rng_below(&k->rng, 3), gpus[rng_below(&k->rng, 7)]);
     for (uint32_t r = 0; r < n_roles; r++) {
         s->roles[r].mixed_drivers = rng_one_in(&k->rng, 6);
+        s->roles[r].is_exclusive = s->roles[r].gpus >= 4 && rng_one_in(&k->rng, 3);
         if (rng_one_in(&k->rng, 3))
             s->roles[r].spread = (struct spec_spread){
                 spreads[rng_below(&k->rng, 4)], 1 + rng_below(&k->rng, 3), rng_one_in(&k->rng, 3)};

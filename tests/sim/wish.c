@@ -151,6 +151,12 @@ static void some_spread(struct spec *s, struct spec_role *r)
         r->spread = (struct spec_spread){"kubernetes.io/hostname", 1, false};
 }
 
+/* The same: some have their nodes to themselves. */
+static void some_exclusive(struct spec_role *r, uint64_t seed)
+{
+    r->is_exclusive = r->gpus == 8 && seed % 3 == 0 && !r->n_extended;
+}
+
 /* The same: some give their level up after a time, or have to end by one. */
 static void some_instants(struct spec *s, uint64_t seed)
 {
@@ -377,6 +383,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         some_spread(s, &s->roles[i]);
         some_preference(s, &s->roles[i]);
         some_share(s, &s->roles[i]);
+        some_exclusive(&s->roles[i], seed);
     }
     some_spares(s, &g);
     some_growth(s, &g);

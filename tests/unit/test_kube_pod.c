@@ -39,6 +39,38 @@ static struct pod_fact *fact_of(const char *spec, const char *status, const char
     return p;
 }
 
+static bool is_daemon(const char *owners)
+{
+    char *text = xasprintf("{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\","
+                           "\"ownerReferences\":[%s]},\"spec\":{}}",
+                           owners);
+    cJSON *o = cJSON_Parse(text);
+    struct arena scratch = {0};
+    struct object_fields fields;
+    struct pod_fact *p;
+    bool is;
+
+    assert_non_null(o);
+    pod_fields_json(&scratch, o, &fields);
+    p = kube_pod_fact(&fields);
+    is = p->is_daemon;
+    pod_fact_destroy(p);
+    arena_fini(&scratch);
+    cJSON_Delete(o);
+    free(text);
+    return is;
+}
+
+static void pods_of_daemon_sets_and_static_ones_are_told_apart(void **state)
+{
+    (void)state;
+    assert_false(is_daemon(""));
+    assert_false(is_daemon("{\"kind\":\"ReplicaSet\",\"controller\":true}"));
+    assert_false(is_daemon("{\"kind\":\"DaemonSet\"}"));
+    assert_true(is_daemon("{\"kind\":\"X\"},{\"kind\":\"DaemonSet\",\"controller\":true}"));
+    assert_true(is_daemon("{\"kind\":\"Node\",\"controller\":true}"));
+}
+
 static int64_t request(const char *spec, const char *name)
 {
     struct pod_fact *p = fact_of(spec, "", "");
@@ -200,7 +232,8 @@ static void fill_worker(struct spec *s, struct spec_role *r)
                             .working_dir = "/work",
                             .n_extended = 1,
                             .n_volumes = 2,
-                            .n_tolerations = 3};
+                            .n_tolerations = 3,
+                            .is_exclusive = true};
     r->env = pair_of(s, "MASTER_PORT", "1234");
     r->extended = arena_alloc(&s->arena, sizeof(*r->extended));
     r->extended[0] = (struct spec_extended){"rdma/hca", 4};
@@ -521,6 +554,7 @@ int main(void)
         cmocka_unit_test(an_end_by_a_drain_is_not_that_of_the_container),
         cmocka_unit_test(pods_that_are_written_together_are_as_those_written_alone),
         cmocka_unit_test(a_pod_is_as_the_golden_file_has_it),
+        cmocka_unit_test(pods_of_daemon_sets_and_static_ones_are_told_apart),
         cmocka_unit_test(torch_sees_the_pods_with_gpus_only),
         cmocka_unit_test(what_the_user_set_is_left_alone),
         cmocka_unit_test(an_elastic_gang_is_told_between_which_sizes_it_is_and_where_to_meet),

@@ -63,7 +63,7 @@ static void a_full_table_of_names_says_no(void **state)
         assert_int_equal(resource_index(&names, name, true), i);
     }
     assert_int_equal(resource_index(&names, "example/one-more", true), -1);
-    assert_int_equal(resource_index(&names, "example/r7", true), 7);
+    assert_int_equal(resource_index(&names, "example/r9", true), 9);
 }
 
 static void add_stops_at_the_maximum(void **state)

@@ -481,6 +481,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     role->driver_min = "550.54";
     role->cuda_min = "12.4";
     role->mixed_drivers = true;
+    role->is_exclusive = true;
     role->spares = 3;
     s->exit_zero = "done";
     s->failure = (struct spec_failure){SPEC_SCOPE_ROLE, 1, 2, 3, SPEC_NO, rules, 2};

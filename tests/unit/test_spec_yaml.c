@@ -128,6 +128,7 @@ static void check_placement(const struct queued_role *w)
     assert_string_equal(w->spread_key, "example.com/feed");
     assert_int_equal(w->spread_max_skew, 2);
     assert_true(w->is_spread_soft);
+    assert_true(w->is_exclusive);
 }
 
 static void what_time_changes_is_read_and_a_bad_deadline_refused(void **state)
