@@ -157,6 +157,13 @@ static int read_simulation(const struct yaml_at *at, void *out, struct err *err)
     return config_read_bool(at, &r->c->settings.allow_simulation, err);
 }
 
+static int read_offset(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct config_reading *r = out;
+
+    return config_read_offset(at, &r->c->settings.utc_offset_min, err);
+}
+
 static int read_gpu_hours(const struct yaml_at *at, void *out, struct err *err)
 {
     uint64_t hours;
@@ -349,6 +356,7 @@ static const struct yaml_field top_fields[] = {
     {.key = "weights", .read = read_weights},
     {.key = "fairShare", .read = read_fair_share},
     {.key = "pools", .read = keep_pools},
+    {.key = "utcOffset", .read = read_offset},
 };
 
 /* ---- users, after the tenants that they name */
@@ -447,9 +455,9 @@ static const struct config_section own_sections[] = {
 
 bool config_key(size_t i, char *buf, size_t size, bool *ret_is_refused)
 {
-    const struct config_section *const parts[] = {own_sections, config_level_sections,
-                                                  config_name_sections, config_tenant_sections,
-                                                  config_pool_sections};
+    const struct config_section *const parts[] = {own_sections,           config_level_sections,
+                                                  config_name_sections,   config_tenant_sections,
+                                                  config_window_sections, config_pool_sections};
 
     for (size_t p = 0; p < ARRAY_LEN(parts); p++) {
         for (const struct config_section *s = parts[p]; s->path; s++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config_read.h"
+#include "spec/week.h"
 #include "util/parse.h"
 #include "util/str.h"
 
@@ -114,9 +115,43 @@ static void add_lendable(struct str *b, const struct settings *s, const struct t
 {
     struct model_amounts lendable;
 
-    for (uint32_t i = 0; i < MODELS_MAX; i++)
+    for (uint32_t i = 0; i < MODELS_MAX; i++) {
         lendable.gpus[i] = t->unlent.gpus[i] ? t->quota.gpus[i] - t->unlent.gpus[i] : -1;
+        for (uint32_t k = 0; k < t->n_windows; k++)
+            if (t->windows[k].unlent.gpus[i])
+                lendable.gpus[i] = t->windows[k].quota.gpus[i] - t->windows[k].unlent.gpus[i];
+    }
     add_amounts(b, s, ", lendable: {", &lendable, -1);
+}
+
+static void add_window(struct str *b, const struct settings *s, const struct opening_setting *w)
+{
+    const char *sep = "";
+
+    str_add(b, "{name: ");
+    add_text(b, w->name);
+    str_add(b, ", days: [");
+    for (int day = 0; day < WEEK_DAYS; day++) {
+        if (!(w->days >> day & 1))
+            continue;
+        str_addf(b, "%s%s", sep, config_day_word(day));
+        sep = ", ";
+    }
+    str_addf(b, "], from: \"%02u:%02u\", to: \"%02u:%02u\", fit: %s", w->from_min / 60,
+             w->from_min % 60, w->to_min / 60, w->to_min % 60, w->must_fit ? "true" : "false");
+    add_amounts(b, s, ", quota: {", &w->quota, -1);
+    add_amounts(b, s, ", limit: {", &w->limit, -1);
+    str_add(b, "}");
+}
+
+static void add_windows(struct str *b, const struct settings *s, const struct tenant_setting *t)
+{
+    str_add(b, t->n_windows ? ", windows: [" : "");
+    for (uint32_t i = 0; i < t->n_windows; i++) {
+        str_add(b, i ? ", " : "");
+        add_window(b, s, &t->windows[i]);
+    }
+    str_add(b, t->n_windows ? "]" : "");
 }
 
 static void add_tenant(struct str *b, const struct settings *s, uint32_t ix)
@@ -148,6 +183,7 @@ static void add_tenant(struct str *b, const struct settings *s, uint32_t ix)
     }
     if (t->max_runtime_us)
         add_duration(b, ", maxRuntime", t->max_runtime_us);
+    add_windows(b, s, t);
     str_add(b, ", userLimits: {");
     if (t->max_pending)
         str_addf(b, "pending: %" PRIu32 ", ", t->max_pending);
@@ -244,6 +280,8 @@ static void add_fair_share(struct str *b, const struct settings *s)
 
 void config_text(const struct config *c, struct str *b)
 {
+    char offset[WEEK_TEXT_MAX];
+
     str_add(b, "store: {dir: ");
     add_text(b, c->store_dir);
     str_add(b, "}\nlisten: {rpc: ");
@@ -268,7 +306,8 @@ void config_text(const struct config *c, struct str *b)
              c->settings.weight_topology / 1000, c->settings.weight_topology % 1000,
              c->settings.weight_packing / 1000, c->settings.weight_packing % 1000);
     add_fair_share(b, &c->settings);
-    str_addf(b, "allowSimulation: %s\ninsecureLoopback: {",
+    str_addf(b, "utcOffset: \"%s\"\nallowSimulation: %s\ninsecureLoopback: {",
+             week_offset_text(offset, c->settings.utc_offset_min),
              c->settings.allow_simulation ? "true" : "false");
     if (*c->insecure_loopback_user) {
         str_add(b, "user: ");

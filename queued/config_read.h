@@ -45,6 +45,7 @@ struct config_section {
 extern const struct config_section config_level_sections[];
 extern const struct config_section config_name_sections[];
 extern const struct config_section config_tenant_sections[];
+extern const struct config_section config_window_sections[];
 extern const struct config_section config_pool_sections[];
 
 /* All the keys of the schema, one after the other: the path of key i, and whether this version
@@ -70,6 +71,14 @@ int config_read_models(const struct yaml_at *at, void *out, struct err *err);
 int config_read_resources(const struct yaml_at *at, void *out, struct err *err);
 int config_read_licences(const struct yaml_at *at, void *out, struct err *err);
 int config_read_classes(const struct yaml_at *at, void *out, struct err *err);
+
+int config_read_offset(const struct yaml_at *at, void *out, struct err *err); /* minutes */
+/* Parts of a tenant. GPUs by model; those that are not named stay. */
+int config_read_amounts(const struct yaml_at *at, const struct settings *s,
+                        struct model_amounts *amounts, struct err *err);
+int config_read_windows(const struct yaml_at *at, const struct settings *s,
+                        struct tenant_setting *t, struct err *err);
+const char *config_day_word(int day);
 
 /* The second pass, over what was kept. */
 int config_read_tenants(struct config_reading *r, struct err *err);

@@ -56,14 +56,20 @@ static int read_amount(const struct yaml_at *at, const char *key, void *out, str
     return 0;
 }
 
-static int read_amounts(const struct yaml_at *at, struct tenant_reading *tr,
+int config_read_amounts(const struct yaml_at *at, const struct settings *s,
                         struct model_amounts *amounts, struct err *err)
 {
-    struct amounts_reading a = {&tr->r->c->settings, amounts};
+    struct amounts_reading a = {s, amounts};
 
     if (at->node->kind != YAML_MAP)
         return yaml_fail(at, err, "expected GPUs by model; write {H100: 64}");
     return yaml_each(at, read_amount, &a, err);
+}
+
+static int read_amounts(const struct yaml_at *at, struct tenant_reading *tr,
+                        struct model_amounts *amounts, struct err *err)
+{
+    return config_read_amounts(at, &tr->r->c->settings, amounts, err);
 }
 
 static int read_quota(const struct yaml_at *at, void *out, struct err *err)
@@ -203,6 +209,13 @@ static int read_user_limits(const struct yaml_at *at, void *out, struct err *err
     return yaml_walk(at, user_limit_fields, ARRAY_LEN(user_limit_fields), out, err);
 }
 
+static int read_windows(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct tenant_reading *tr = out;
+
+    return config_read_windows(at, &tr->r->c->settings, &tr->t, err);
+}
+
 static int keep_children(const struct yaml_at *at, void *out, struct err *err)
 {
     struct tenant_reading *tr = out;
@@ -232,6 +245,7 @@ static const struct yaml_field tenant_fields[] = {
     {.key = "autoTolerations", .read = read_auto_tolerations},
     {.key = "serviceAccounts", .read = read_accounts},
     {.key = "lendable", .read = read_lendable},
+    {.key = "windows", .read = read_windows},
 };
 
 /* A namespace belongs to one tenant, a name to one child of its parent. */
@@ -271,6 +285,15 @@ static int name_tenant(const struct yaml_at *at, struct tenant_reading *tr, stru
     return check_unique(at, tr, err);
 }
 
+/* What is not lent of a quota. */
+static void keep_unlent(const struct model_amounts *quota, const struct model_amounts *lendable,
+                        struct model_amounts *ret)
+{
+    for (size_t i = 0; i < MODELS_MAX; i++)
+        if (lendable->gpus[i] >= 0 && quota->gpus[i] > lendable->gpus[i])
+            ret->gpus[i] = quota->gpus[i] - lendable->gpus[i];
+}
+
 static int read_tenant(const struct yaml_at *at, const char *key, void *out, struct err *err)
 {
     struct tenant_reading *tr = out;
@@ -282,9 +305,9 @@ static int read_tenant(const struct yaml_at *at, const char *key, void *out, str
     tr->children = NULL;
     if (yaml_walk(at, tenant_fields, ARRAY_LEN(tenant_fields), tr, err) || name_tenant(at, tr, err))
         return -1;
-    for (size_t i = 0; i < MODELS_MAX; i++)
-        if (tr->lendable.gpus[i] >= 0 && tr->t.quota.gpus[i] > tr->lendable.gpus[i])
-            tr->t.unlent.gpus[i] = tr->t.quota.gpus[i] - tr->lendable.gpus[i];
+    keep_unlent(&tr->t.quota, &tr->lendable, &tr->t.unlent);
+    for (uint32_t i = 0; i < tr->t.n_windows; i++)
+        keep_unlent(&tr->t.windows[i].quota, &tr->lendable, &tr->t.windows[i].unlent);
     *vec_push(&tr->tenants) = tr->t;
     if (tr->children) {
         *vec_push(&tr->todo) = (struct todo){tr->children, tr->children_path,

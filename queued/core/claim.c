@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/licence.h"
+#include "core/opening.h"
 #include "core/window.h"
 
 struct job *claim_victim(const struct state *s, const struct victim *v)
@@ -74,7 +75,8 @@ static bool has_pods(const struct claim *k)
 }
 
 /* Nothing else may be left where it is to run, and no limit be passed on the way, nor one of
- * settings that were changed since. A tenant that was stopped meanwhile starts nothing. */
+ * settings that were changed since. A tenant that was stopped meanwhile, or whose window has
+ * closed, starts nothing. */
 static enum verdict look(const struct state *s, const struct job *j)
 {
     const uint64_t *closed = window_closed(s, j, s->now);
@@ -82,7 +84,7 @@ static enum verdict look(const struct state *s, const struct job *j)
     bool fits = true;
 
     if (j->tenant_ix == IX_NONE || tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE ||
-        !licence_admits(s, j, NULL))
+        !opening_admits(s, j, s->now) || !licence_admits(s, j, NULL))
         return LOST;
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);

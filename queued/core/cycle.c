@@ -15,6 +15,7 @@
 #include "core/elastic.h"
 #include "core/licence.h"
 #include "core/mend.h"
+#include "core/opening.h"
 #include "core/order.h"
 #include "core/place.h"
 #include "core/preempt.h"
@@ -142,7 +143,8 @@ bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const 
 
 static bool admits(const struct state *s, const struct job *j, const uint64_t *gpus)
 {
-    if (tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE || !licence_admits(s, j, NULL) ||
+    if (tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE || !opening_admits(s, j, s->now) ||
+        !licence_admits(s, j, NULL) ||
         (j->deadline_at && j->deadline_at <= s->now)) /* it ends with the next tick */
         return false;
     for (uint32_t m = 0; m < s->settings->n_models; m++)
@@ -416,6 +418,7 @@ bool cycle_next(struct state *s, usec_t now, struct event *ev)
         return false;
     s->now = now;
     share_refresh(&s->tenants, now);
+    opening_tick(s, now);
     if (claim_next(s, now, ev))
         return true;
     preempt_tick(s, now);

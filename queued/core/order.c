@@ -14,6 +14,7 @@
 
 #include "core/array.h"
 #include "core/backfill.h"
+#include "core/opening.h"
 #include "core/rights.h"
 #include "core/preempt.h"
 #include "core/share.h"
@@ -324,8 +325,9 @@ static bool stands_back(const struct state *s, const struct bucket *b)
 
 bool order_is_awake(const struct state *s, const struct bucket *b)
 {
-    if (b->key.tenant_ix == IX_NONE || tenant_stopped(&s->tenants, b->key.tenant_ix) != IX_NONE)
-        return false; /* its tenant left the configuration, or is stopped */
+    if (b->key.tenant_ix == IX_NONE || tenant_stopped(&s->tenants, b->key.tenant_ix) != IX_NONE ||
+        s->tenants.v[b->key.tenant_ix].closes_at <= s->now)
+        return false; /* its tenant left the configuration, is stopped, or outside its windows */
     if (!b->is_blocked || b->seen_shape_gen != s->cluster.shape_gen)
         return true;
     if (takes_anew(s, b))
@@ -342,13 +344,13 @@ bool order_is_awake(const struct state *s, const struct bucket *b)
            ((b->is_held_back || b->is_short) && b->seen_freed_gen != freed_sum(s, b->key.demand));
 }
 
-/* First of the bucket whose back-off is over. */
-static struct job *eligible(const struct bucket *b, usec_t now)
+/* First of the bucket whose back-off is over and that its tenant's window has time for. */
+static struct job *eligible(const struct state *s, const struct bucket *b, usec_t now)
 {
     struct job *j;
 
     DL_FOREACH(b->head, j)
-    if (j->not_before <= now)
+    if (j->not_before <= now && opening_admits(s, j, now))
         return j;
     return NULL;
 }
@@ -464,7 +466,7 @@ static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
             q->at += q->at == i;
             continue;
         }
-        j = eligible(e->bucket, now);
+        j = eligible(s, e->bucket, now);
         if (!j)
             continue;
         enter(s, &round, j);

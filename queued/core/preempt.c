@@ -16,6 +16,7 @@
 #include "core/elastic.h"
 #include "core/future.h"
 #include "core/licence.h"
+#include "core/opening.h"
 #include "core/rights.h"
 #include "core/victims.h"
 #include "core/window.h"
@@ -317,7 +318,8 @@ bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)
     uint32_t nth = 0;
 
     j->bucket->has_victims = was.has_victims = false;
-    if (!rights_may(s, j) || !licence_admits(s, j, NULL)) /* no victim is taken for a licence */
+    if (!rights_may(s, j) || !licence_admits(s, j, NULL) || /* no victim is taken for a licence */
+        !opening_admits(s, j, now + s->settings->grace_cap_us)) /* nor to start too late */
         return false;
     p = (struct plan){.s = s, .taker = j, .now = now};
     while (rights_guess(s, j, nth++, p.gpus) && plan_with_these(&p, &was.has_victims))

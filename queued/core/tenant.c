@@ -12,9 +12,19 @@ void tenants_init(struct tenants *t, const struct settings *settings)
 {
     *t = (struct tenants){.settings = settings};
     t->v = xcalloc(settings->n_tenants, sizeof(*t->v));
-    for (uint32_t i = 0; i < settings->n_tenants; i++)
-        for (uint32_t m = 0; m < settings->n_models; m++)
-            t->has_unlent |= settings->tenants[i].unlent.gpus[m] > 0;
+    t->changes_at = INT64_MAX;
+    for (uint32_t i = 0; i < settings->n_tenants; i++) {
+        const struct tenant_setting *s = &settings->tenants[i];
+
+        t->v[i].closes_at = s->parent == IX_NONE ? INT64_MAX : t->v[s->parent].closes_at;
+        if (s->n_windows) /* opening_tick() looks which are open */
+            t->v[i].closes_at = t->changes_at = 0;
+        for (uint32_t m = 0; m < settings->n_models; m++) {
+            t->has_unlent |= s->unlent.gpus[m] > 0;
+            for (uint32_t w = 0; w < s->n_windows; w++)
+                t->has_unlent |= s->windows[w].unlent.gpus[m] > 0;
+        }
+    }
 }
 
 void tenants_fini(struct tenants *t)
@@ -44,12 +54,46 @@ static uint64_t taken(const struct tenant *t, uint32_t model)
     return t->used[model] + (t->coming[model] > 0 ? (uint64_t)t->coming[model] : 0);
 }
 
+static int64_t in_window(const struct model_amounts *own, const struct model_amounts *instead,
+                         uint32_t model)
+{
+    return instead && instead->gpus[model] >= 0 ? instead->gpus[model] : own->gpus[model];
+}
+
+int64_t tenant_own_limit(const struct tenants *t, uint32_t ix, uint32_t model)
+{
+    const struct opening_setting *w = t->v[ix].window;
+
+    return in_window(&t->settings->tenants[ix].limit, w ? &w->limit : NULL, model);
+}
+
+int64_t tenant_own_quota(const struct tenants *t, uint32_t ix, uint32_t model)
+{
+    const struct opening_setting *w = t->v[ix].window;
+
+    return in_window(&t->settings->tenants[ix].quota, w ? &w->quota : NULL, model);
+}
+
+int64_t tenant_most_limit(const struct tenants *t, uint32_t ix, uint32_t model)
+{
+    const struct tenant_setting *s = &t->settings->tenants[ix];
+    int64_t most = s->n_windows ? 0 : s->limit.gpus[model];
+
+    for (uint32_t w = 0; w < s->n_windows && most >= 0; w++) {
+        int64_t limit = in_window(&s->limit, &s->windows[w].limit, model);
+
+        most = limit < 0 || limit > most ? limit : most;
+    }
+    return most;
+}
+
 /* First tenant on the path whose limit is below held + gpus; IX_NONE. */
 static uint32_t full_at(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                         enum counting what)
 {
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {
-        int64_t limit = t->settings->tenants[ix].limit.gpus[model];
+        int64_t limit = what == COUNT_NOTHING ? tenant_most_limit(t, ix, model)
+                                              : tenant_own_limit(t, ix, model);
         uint64_t used = what == COUNT_COMING ? taken(&t->v[ix], model)
                         : what == COUNT_USED ? t->v[ix].used[model]
                                              : 0;
@@ -131,7 +175,7 @@ bool tenant_has_quota(const struct tenants *t, uint32_t ix)
 uint64_t tenant_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint32_t *ret_at)
 {
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {
-        int64_t quota = t->settings->tenants[ix].quota.gpus[model];
+        int64_t quota = tenant_own_quota(t, ix, model);
 
         if (quota >= 0) {
             if (ret_at)
@@ -142,6 +186,21 @@ uint64_t tenant_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint
     if (ret_at)
         *ret_at = IX_NONE;
     return 0;
+}
+
+uint64_t tenant_most_quota(const struct tenants *t, uint32_t ix, uint32_t model)
+{
+    int64_t most = -1;
+
+    for (; ix != IX_NONE && most < 0; ix = parent_of(t, ix)) {
+        const struct tenant_setting *s = &t->settings->tenants[ix];
+
+        most = s->quota.gpus[model];
+        for (uint32_t w = 0; w < s->n_windows; w++)
+            if (s->windows[w].quota.gpus[model] > most)
+                most = s->windows[w].quota.gpus[model];
+    }
+    return most < 0 ? 0 : (uint64_t)most;
 }
 
 bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
@@ -256,6 +315,14 @@ static uint64_t draw(const struct tenants *t, uint32_t ix, uint64_t kept, struct
     return kept - left;
 }
 
+static uint64_t own_unlent(const struct tenants *t, uint32_t ix, uint32_t model)
+{
+    const struct opening_setting *w = t->v[ix].window;
+    bool is_of_window = w && w->quota.gpus[model] >= 0;
+
+    return (uint64_t)(is_of_window ? w->unlent : t->settings->tenants[ix].unlent).gpus[model];
+}
+
 uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model,
                        struct pool_gpus *apart)
 {
@@ -266,7 +333,7 @@ uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model,
 
     memset(at, 0, (n + 1) * sizeof(at[0]));
     for (uint32_t i = n; i-- > 0;) { /* children come after their parents */
-        uint64_t unlent = (uint64_t)t->settings->tenants[i].unlent.gpus[model];
+        uint64_t unlent = own_unlent(t, i, model);
         uint64_t gone = t->v[i].used[model] + at[i].drawn, drawn;
         uint32_t parent = parent_of(t, i), up = parent == IX_NONE ? n : parent;
 

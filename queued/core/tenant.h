@@ -29,8 +29,13 @@ struct tenant {
     usec_t stopped_at;                     /* no gang of it or below starts; 0: it is open */
     char stopped_why[REASON_TEXT_MAX + 1]; /* "by alice: why" */
     uint64_t saved_turn;                   /* its record is written with this turn */
-    uint32_t pending, active;              /* jobs of its own: waiting or held, holding nodes */
-    uint64_t released_gen; /* a charge was given back here or below, or a limit changed */
+    const struct opening_setting
+        *window; /* its own that is open, of these (opening.h): NULL none */
+    usec_t
+        closes_at; /* from here on nothing starts, by the windows on its path; INT64_MAX: never */
+    bool must_fit; /* nor what may run longer */
+    uint32_t pending, active; /* jobs of its own: waiting or held, holding nodes */
+    uint64_t released_gen;    /* a charge was given back here or below, or a limit changed */
 };
 
 /* What one user's jobs in a tenant, not below it, hold and held: where users share. */
@@ -63,7 +68,9 @@ struct tenants {
     struct account *accounts; /* by key; of every user who had a job */
     bool has_unlent;          /* some tenant does not lend all of its quota */
     usec_t usage_at;
-    uint64_t seen_gen;   /* of user_share: a round of looking at users */
+    uint64_t seen_gen; /* of user_share: a round of looking at users */
+    usec_t looked_at,
+        changes_at;      /* at windows, and when the next begins or ends; INT64_MAX never */
     uint64_t users_turn; /* records of users are written with this turn */
     uint64_t share_gen;  /* the place of some tenant in the order may have changed */
 };
@@ -111,7 +118,14 @@ bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint6
 void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 /* Has the tenant a quota of any model? */
 bool tenant_has_quota(const struct tenants *t, uint32_t ix);
+/* The limit, and the quota, of a tenant itself as its open window has them; -1: none. */
+int64_t tenant_own_limit(const struct tenants *t, uint32_t ix, uint32_t model);
+int64_t tenant_own_quota(const struct tenants *t, uint32_t ix, uint32_t model);
+/* The limit in the window where it is most. */
+int64_t tenant_most_limit(const struct tenants *t, uint32_t ix, uint32_t model);
 /* Quota that judges a tenant: its own or the nearest ancestor's (ret_at). 0 when none is set. */
 uint64_t tenant_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint32_t *ret_at);
+/* The most that it is in any window. */
+uint64_t tenant_most_quota(const struct tenants *t, uint32_t ix, uint32_t model);
 
 #endif

@@ -12,6 +12,7 @@
 #include "core/array.h"
 #include "core/backfill.h"
 #include "life/job_life.h"
+#include "core/opening.h"
 #include "core/order.h"
 #include "core/share.h"
 #include "core/window.h"
@@ -169,6 +170,7 @@ void reload_apply(struct state *s, const struct ev_config *ev, struct effects *f
         s->windows->v.v[i]->tenant_ix = settings_tenant(s->settings, s->windows->v.v[i]->tenant);
     replace_backfill(s);
     share_refresh(&s->tenants, s->now);
+    opening_tick(s, s->now);
     s->licence_gen++;
     s->mature_at = s->now;
     s->positions->turn = 0;

@@ -217,6 +217,8 @@ usec_t state_next_wake(const struct state *s, usec_t now)
         wake = s->mature_at;
     if (s->windows->next < wake && s->is_synced && s->is_cluster_up)
         wake = s->windows->next;
+    if (s->tenants.changes_at < wake && s->is_synced && s->is_cluster_up)
+        wake = s->tenants.changes_at;
     if (s->grow_at && s->grow_at < wake && s->is_synced && s->is_cluster_up)
         wake = s->grow_at;
     return wake < now ? now : wake;

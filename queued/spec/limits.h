@@ -63,6 +63,7 @@ enum {
     NODES_MAX = 50000,
     TENANTS_MAX = 1024,
     TENANT_DEPTH_MAX = 8,
+    TENANT_WINDOWS_MAX = 8,
     HIERARCHIES_MAX = 4,
     LEVELS_MAX = 8, /* over all hierarchies, `host` not counted */
     LEVEL_LABELS_MAX = 4,

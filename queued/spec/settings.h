@@ -55,6 +55,16 @@ struct class_setting {
     char kubernetes[LABEL_MAX + 1]; /* priorityClassName of pods; "" none */
 };
 
+/* A time of the week (week.h) in which jobs of a tenant may start, and what then counts. */
+struct opening_setting {
+    char name[LABEL_MAX + 1];
+    uint8_t days;                      /* on which it begins, as bits; 0: Monday */
+    uint32_t from_min, to_min;         /* of the day, 0..1440; to <= from: of the next day */
+    bool must_fit;                     /* no job starts that may still run when its tenant closes */
+    struct model_amounts quota, limit; /* instead of the tenant's; not set: those */
+    struct model_amounts unlent;       /* where quota is set */
+};
+
 struct tenant_setting {
     char path[TENANT_PATH_MAX + 1];
     uint32_t parent;                   /* index; IX_NONE at the top. Parents come before children */
@@ -71,8 +81,10 @@ struct tenant_setting {
     uint32_t n_auto_tolerations;
     char auto_tolerations[TENANT_AUTO_MAX][LABEL_KEY_MAX + 1]; /* keys that its jobs do tolerate */
     uint32_t n_accounts;
-    char accounts[TENANT_ACCOUNTS_MAX][LABEL_MAX + 1]; /* service accounts that its jobs may use */
-    uint32_t max_pending;                              /* waiting jobs of a user; 0: 10,000 */
+    char accounts[TENANT_ACCOUNTS_MAX][LABEL_MAX + 1];  /* service accounts that its jobs may use */
+    uint32_t max_pending;                               /* waiting jobs of a user; 0: 10,000 */
+    uint32_t n_windows;                                 /* 0: its jobs start at any time */
+    struct opening_setting windows[TENANT_WINDOWS_MAX]; /* the first that is open counts */
 };
 
 /* Nodes that have all the labels, unless an earlier pool has them. */
@@ -116,6 +128,7 @@ struct settings {
     bool shares_users;        /* fairShare.users: those of one tenant take turns by their shares */
     bool is_priority_first;   /* fairShare.priorityScope: cluster; else inside a tenant only */
     uint32_t weight_topology, weight_packing; /* of a placement's score, per mille */
+    int32_t utc_offset_min;                   /* utcOffset: of the local time of tenants' windows */
     bool allow_simulation; /* accept the annotations of simulated kubelets in jobs */
 };
 

@@ -22,6 +22,7 @@
 #include "life/depend.h"
 #include "life/job_life.h"
 #include "life/state_apply.h"
+#include "spec/week.h"
 #include "util/str.h"
 
 struct planned {
@@ -45,6 +46,7 @@ struct plan {
     struct job *tried; /* not a copy; NULL none */
     struct job wish;   /* what it waits for, while it is none yet */
     uint32_t looks;    /* left */
+    usec_t until;      /* by then the windows of tenants have all been tried on what is left */
 };
 
 struct estimates *estimates_create(void)
@@ -373,7 +375,7 @@ static void earlier(usec_t *at, usec_t other, usec_t now)
 }
 
 /* When something that may start a gang is next; INT64_MAX: never. */
-static usec_t next_instant(const struct plan *p, usec_t now)
+static usec_t next_instant(struct plan *p, usec_t now)
 {
     usec_t at = INT64_MAX;
 
@@ -386,6 +388,10 @@ static usec_t next_instant(const struct plan *p, usec_t now)
         earlier(&at, gives_up_at(p->waiting.v[i]), now);
         earlier(&at, relax_at(p->waiting.v[i]), now);
     }
+    if (at < INT64_MAX)
+        p->until = at + WEEK_US;
+    if (p->s->tenants.changes_at <= p->until)
+        earlier(&at, p->s->tenants.changes_at, now);
     return at;
 }
 
@@ -395,6 +401,7 @@ static void play(struct plan *p, usec_t now)
     bool is_whole = true;
     usec_t at = now;
 
+    p->until = now + WEEK_US;
     while (is_whole && p->waiting.n && at < INT64_MAX && steps--) {
         p->s->now = at;
         end_due(p, at);

@@ -39,6 +39,8 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
  * small for ever; it is not preemptible and the quota is full; it goes beyond the quota and others
  * keep what is free. */
 bool explain_stopped(const struct state *s, const struct job *j, struct explain *x);
+/* No window of its tenant is open, or not for long enough. */
+bool explain_opening(const struct state *s, const struct job *j, usec_t now, struct explain *x);
 bool explain_limit(const struct state *s, const struct job *j, struct explain *x, bool ever);
 bool explain_quota(const struct state *s, const struct job *j, struct explain *x);
 bool explain_unlent(const struct state *s, const struct job *j, struct explain *x);

@@ -3,8 +3,11 @@
  */
 #include "view/explain_say.h"
 
+#include "core/backfill.h"
 #include "core/cycle.h"
 #include "core/share.h"
+#include "spec/week.h"
+#include "util/str.h"
 
 bool explain_stopped(const struct state *s, const struct job *j, struct explain *x)
 {
@@ -15,6 +18,75 @@ bool explain_stopped(const struct state *s, const struct job *j, struct explain 
         say(x, "QueueStopped", "tenant %s is stopped since %s %s", s->settings->tenants[at].path,
             format_time(t, s->tenants.v[at].stopped_at), s->tenants.v[at].stopped_why);
     return at != IX_NONE;
+}
+
+static void say_shut(const struct state *s, uint32_t at, usec_t opens, struct explain *x)
+{
+    const struct tenant_setting *t = &s->settings->tenants[at];
+    char text[WEEK_TEXT_MAX], when[FORMAT_MAX];
+    struct str windows = {0};
+
+    for (uint32_t i = 0; i < t->n_windows; i++)
+        str_addf(&windows, "%s%s", i ? "; " : "", week_text(text, &t->windows[i]));
+    say(x, "BeginTime", "jobs of %s start in its windows only (%.90s UTC%s); the next is at %s",
+        t->path, str_text(&windows), week_offset_text(text, s->settings->utc_offset_min),
+        opens < INT64_MAX ? format_time(when, opens) : "no time that suits its parents");
+    next_step(x, "'queuectl tenant get %s' shows the windows; the job keeps its age", t->path);
+    str_fini(&windows);
+}
+
+static void say_too_long(const struct job *j, usec_t left, usec_t opens, usec_t takes,
+                         struct explain *x)
+{
+    char when[FORMAT_MAX], run[FORMAT_MAX], in[FORMAT_MAX];
+    usec_t longest = left - (takes - j->max_runtime_us);
+
+    say(x, "BeginTime", "the window of %s closes in %s and jobs have to fit; this one may take %s",
+        j->tenant, format_duration(in, left), format_duration(run, takes));
+    if (longest >= 60 * USEC_PER_SEC)
+        next_step(x, "a maxRuntime of at most %s would fit; else it starts no earlier than %s",
+                  format_duration(run, longest / (60 * USEC_PER_SEC) * 60 * USEC_PER_SEC),
+                  format_time(when, opens));
+    else
+        next_step(x, "starts no earlier than %s", format_time(when, opens));
+}
+
+static void say_never_fits(const struct state *s, const struct job *j, usec_t takes,
+                           struct explain *x)
+{
+    usec_t longest = week_longest(s->settings, j->tenant_ix);
+    char run[FORMAT_MAX], most[FORMAT_MAX];
+
+    say(x, "BeginTime", "may take %s, and no window of %s is open for that long: can never run",
+        format_duration(run, takes), j->tenant);
+    if (longest > takes - j->max_runtime_us)
+        next_step(x, "'queuectl update --max-runtime': at most %s would fit",
+                  format_duration(most, longest - (takes - j->max_runtime_us)));
+    else
+        next_step(x, "have the windows of %s changed, or choose another tenant", j->tenant);
+}
+
+bool explain_opening(const struct state *s, const struct job *j, usec_t now, struct explain *x)
+{
+    const struct settings *st = s->settings;
+    usec_t takes = backfill_end_from(j, now) - now, closes = week_closes(st, j->tenant_ix, now),
+           opens = week_next(st, j->tenant_ix, now, takes);
+    uint32_t shut = week_shut(st, j->tenant_ix, now);
+
+    if (opens == now)
+        return false;
+    number(x, "needed_s", (uint64_t)takes / USEC_PER_SEC);
+    if (opens < INT64_MAX)
+        number(x, "opens_s", (uint64_t)(opens - now) / USEC_PER_SEC);
+    if (shut == IX_NONE)
+        number(x, "window_s", (uint64_t)(closes - now) / USEC_PER_SEC);
+    if (opens == INT64_MAX && week_longest(st, j->tenant_ix))
+        say_never_fits(s, j, takes, x);
+    else if (shut != IX_NONE)
+        say_shut(s, shut, opens, x);
+    else
+        say_too_long(j, closes - now, opens, takes, x);
+    return true;
 }
 
 /* Where a limit stops a role, on the last of its models; at IX_NONE: nowhere. */
@@ -67,7 +139,8 @@ bool explain_limit(const struct state *s, const struct job *j, struct explain *x
     model = s->settings->models[f.model].name;
     user = f.is_user ? tenant_account(&s->tenants, (struct account_key){f.at, j->uid}) : NULL;
     used = user ? user->used[f.model] : s->tenants.v[f.at].used[f.model];
-    limit = (uint64_t)(user ? t->user_limit : t->limit).gpus[f.model];
+    limit = (uint64_t)(user ? t->user_limit.gpus[f.model]
+                            : tenant_own_limit(&s->tenants, f.at, f.model));
     number(x, "needed_gpus", f.need);
     number(x, "limit_gpus", limit);
     number(x, "used_gpus", used);
@@ -110,7 +183,7 @@ bool explain_quota(const struct state *s, const struct job *j, struct explain *x
         number(x, "needed_gpus", need);
         number(x, "quota_gpus", quota);
         number(x, "used_gpus", s->tenants.v[at].used[full]);
-        if (need > quota)
+        if (need > tenant_most_quota(&s->tenants, j->tenant_ix, full))
             say(x, "QuotaExhausted",
                 "is not preemptible and needs %llu %s inside the quota of %s, which is %llu: can "
                 "never run",

@@ -9,6 +9,8 @@
 
 #include "util/mem.h"
 
+#include "../sim/rng.h"
+
 enum { TENANTS = 16 };
 
 void site_settings_init(struct settings *s)
@@ -79,6 +81,30 @@ void site_node_taint(struct node_fact *f, const char *key)
     f->taints = xrealloc(f->taints, (f->n_taints + 1) * sizeof(*f->taints));
     f->taints[f->n_taints++] =
         (struct node_taint){.key = xstrdup(key), .value = xstrdup(""), .effect = "NoSchedule"};
+}
+
+void site_windows(struct tenant_setting *t, uint64_t seed, uint32_t model)
+{
+    struct rng g = {~seed};
+
+    t->n_windows = 1 + rng_below(&g, 4);
+    for (uint32_t i = 0; i < t->n_windows; i++) {
+        struct opening_setting *w = &t->windows[i];
+        bool is_long = rng_one_in(&g, 4);
+
+        *w = (struct opening_setting){.days = 0x7f, .must_fit = rng_one_in(&g, 3)};
+        (void)snprintf(w->name, sizeof(w->name), "w%u", (unsigned)i);
+        if (is_long)
+            w->days = (uint8_t)rng_between(&g, 1, 0x7f);
+        w->from_min = (is_long ? 0 : 14 * 60) + rng_below(&g, is_long ? 24 * 60 : 5 * 60);
+        w->to_min = (w->from_min + (is_long ? 600 : 5) + rng_below(&g, 115)) % (24 * 60);
+        for (uint32_t m = 0; m < MODELS_MAX; m++)
+            w->quota.gpus[m] = w->limit.gpus[m] = -1;
+        if (model < MODELS_MAX && rng_one_in(&g, 2))
+            w->limit.gpus[model] = rng_below(&g, 64);
+        if (model < MODELS_MAX && rng_one_in(&g, 3))
+            w->quota.gpus[model] = rng_below(&g, 32);
+    }
 }
 
 struct node_fact *site_node(const char *name, const char *block, const char *rack, uint32_t model,

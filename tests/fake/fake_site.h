@@ -21,6 +21,9 @@ void site_settings_fini(struct settings *s);
 /* Add a tenant below the one of the path before its last '/'; returns its index. At most 16.
  * Top tenants get a namespace of their name. */
 uint32_t site_tenant(struct settings *s, const char *path);
+/* Give a tenant some time windows, most in the hours after 14:00, when the clocks of tests begin,
+ * with limits and quotas of a model of their own; MODELS_MAX: none. */
+void site_windows(struct tenant_setting *t, uint64_t seed, uint32_t model);
 
 /* A ready node. block, rack: NULL no such label. model: MODELS_MAX no GPUs. */
 struct node_fact *site_node(const char *name, const char *block, const char *rack, uint32_t model,

@@ -40,6 +40,8 @@ static void make(struct core *c, struct rng *g)
             t->limit.gpus[SITE_H100] = rng_between(g, 8, 32);
         if (rng_one_in(g, 3))
             t->quota.gpus[SITE_H100] = rng_between(g, 8, 32);
+        if (rng_one_in(g, 3))
+            site_windows(t, g->s, MODELS_MAX);
     }
     state_destroy(c->state);
     c->state = state_create(&c->settings);

@@ -15,6 +15,7 @@
 #include "../fake/invariant.h"
 #include "core/place.h"
 #include "core/window.h"
+#include "spec/week.h"
 
 enum { DEAR_CHECK_TURNS = 16, RECORD_HOURS = 72 };
 
@@ -322,6 +323,8 @@ static int check_sleepers(struct sim *s)
 
         if (j->bucket && j->tenant_ix != IX_NONE &&
             tenant_stopped(&s->state->tenants, j->tenant_ix) == IX_NONE &&
+            week_next(s->settings, j->tenant_ix, s->now, backfill_end_from(j, s->now) - s->now) ==
+                s->now &&
             j->not_before <= s->now && would_fit(s, j))
             return broken(s, "sleeps and would fit", j);
     }
@@ -419,7 +422,7 @@ int check_turn(struct sim *s)
     if (s->state->meta.moves_lost > s->settings->defrag_gpu_us)
         return err_set(&s->err, ERR_INTERNAL, "moves cost more than the budget of a day");
     if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s) || check_rights(s) ||
-        check_spread(s))
+        check_windows(s) || check_spread(s))
         return -1;
     if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&
         check_knowledge(s))

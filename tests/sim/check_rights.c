@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/backfill.h"
 #include "core/order.h"
 #include "core/preempt.h"
 #include "life/job_life.h"
+#include "spec/week.h"
 
 static int passed(struct sim *s, const char *what, uint32_t tenant, uint32_t model)
 {
@@ -47,18 +49,53 @@ static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool 
     return is_judged ? sum : 0;
 }
 
+/* Of the tenant itself, in the window where that is most; -1: it has none. */
+static int64_t most_quota(const struct settings *s, uint32_t tenant, uint32_t model)
+{
+    const struct tenant_setting *t = &s->tenants[tenant];
+    int64_t most = t->quota.gpus[model];
+
+    for (uint32_t w = 0; w < t->n_windows; w++)
+        if (t->windows[w].quota.gpus[model] > most)
+            most = t->windows[w].quota.gpus[model];
+    return most;
+}
+
 int check_rights(struct sim *s)
 {
     for (uint32_t t = 0; t < s->settings->n_tenants; t++)
         for (uint32_t m = 0; m < s->settings->n_models; m++) {
-            int64_t limit = s->settings->tenants[t].limit.gpus[m];
-            int64_t quota = s->settings->tenants[t].quota.gpus[m];
+            int64_t limit = tenant_most_limit(&s->state->tenants, t, m);
+            int64_t quota = most_quota(s->settings, t, m);
 
             if (limit >= 0 && held(s, t, m, false) > (uint64_t)limit)
                 return passed(s, "limit", t, m);
             if (quota >= 0 && held(s, t, m, true) > (uint64_t)quota)
                 return passed(s, "quota, with gangs that cannot be taken,", t, m);
         }
+    return 0;
+}
+
+/* By the calendar itself: a gang that was decided in this turn was inside its tenant's windows, and
+ * no room is kept for one outside them. */
+int check_windows(struct sim *s)
+{
+    bool has_cycled = s->state->is_synced && s->state->is_cluster_up && s->state->is_quiet;
+
+    for (size_t i = 0; i < s->state->by_id.n; i++) {
+        const struct job *j = s->state->by_id.v[i];
+        struct reserved r = {.at = j->attempt_at};
+        bool is_new = job_state_is_active(j->state) && j->attempt_at == s->state->now;
+
+        if (j->tenant_ix == IX_NONE || !(is_new || (has_cycled && j->bucket)))
+            continue;
+        if (!is_new && week_shut(s->settings, j->tenant_ix, s->now) != IX_NONE)
+            sim_met(s, "(outside its windows)", 1);
+        if ((is_new || backfill_own(s->state, j, &r)) &&
+            week_next(s->settings, j->tenant_ix, r.at, backfill_end_from(j, r.at) - r.at) != r.at)
+            return err_set(&s->err, ERR_INTERNAL, "job %s %s outside its windows", j->name,
+                           is_new ? "was started" : "has room kept for it");
+    }
     return 0;
 }
 

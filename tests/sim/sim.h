@@ -109,6 +109,7 @@ void check_effect(struct sim *s, const struct effect *fx);
 
 /* check_rights.c: limits and quotas hold; a victim was a lawful one; no taker sleeps. */
 int check_rights(struct sim *s);
+int check_windows(struct sim *s);
 void check_taken(struct sim *s, const struct job_note *note);
 int check_takers(struct sim *s);
 

@@ -12,6 +12,7 @@
 #include "util/mem.h"
 #include "util/str.h"
 
+#include "../fake/fake_site.h"
 #include "rng.h"
 
 enum { MODELS = 2 /* that the nodes have */ };
@@ -21,6 +22,19 @@ static int64_t some_gpus(struct rng *g)
     static const int64_t amounts[] = {-1, -1, -1, 0, 4, 8, 8, 16, 24, 64, 1000};
 
     return amounts[rng_below(g, sizeof(amounts) / sizeof(amounts[0]))];
+}
+
+/* By a chance of its own: the runs of seeds that are kept stay as they are but for the windows. */
+static void vary_windows(struct tenant_setting *t, const struct rng *g)
+{
+    struct rng own = {g->s ^ 0x77696e646f7773};
+
+    t->n_windows = 0;
+    if (rng_one_in(&own, 4))
+        site_windows(t, own.s, rng_below(&own, MODELS));
+    for (uint32_t i = 0; i < t->n_windows; i++)
+        for (uint32_t m = 0; m < MODELS; m++)
+            t->windows[i].unlent.gpus[m] = t->unlent.gpus[m] && t->windows[i].quota.gpus[m] > 0;
 }
 
 static void vary_tenant(struct tenant_setting *t, struct rng *g)
@@ -37,6 +51,7 @@ static void vary_tenant(struct tenant_setting *t, struct rng *g)
             t->unlent.gpus[m] = rng_between(g, 1, t->quota.gpus[m]);
         t->user_limit.gpus[m] = rng_one_in(g, 6) ? rng_between(g, 1, 16) : 0;
     }
+    vary_windows(t, g);
 }
 
 void site_vary(struct settings *s, uint64_t seed)

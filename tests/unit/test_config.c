@@ -60,7 +60,9 @@ static const char full[] =
     "   serviceAccounts: [trainer, s3], autoTolerations: [nvidia.com/gpu], tolerations: [\"*\"], "
     "maxRuntime: 24h, userLimits: "
     "{pending: 1000, "
-    "running: {H100: 32}}, lendable: {H100: 24}}\n"
+    "running: {H100: 32}}, lendable: {H100: 24}, windows: [{name: night, days: [mon-wed, fri], "
+    "from: 20:00, to: 06:30, fit: true, quota: {H100: 80}}, {name: weekend, days: [sat-mon], "
+    "limit: {A100: 8}}]}\n"
     "- name: foundation\n"
     "  quota: {H100: 1024}\n"
     "  namespaces: [foundation]\n"
@@ -69,6 +71,7 @@ static const char full[] =
     "models: {H100: [NVIDIA-H100-80GB-HBM3], A100: [NVIDIA-A100-SXM4-80GB, A100-B]}\n"
     "classes: {low: 100, normal: 500, high: {value: 800, kubernetes: gang-high}}\n"
     "nodeLostTimeout: 90s\n"
+    "utcOffset: -05:30\n"
     "backfill: {reservations: 3}\n"
     "preemption: {graceCap: 20m, minRuntime: 5m, maxLostGpuHours: 32}\n"
     "defragmentation: {gpuHoursPerDay: 40, dryRun: true}\n"
@@ -181,6 +184,18 @@ static void tenants_are_paths_with_parents_before_children(void **state)
     assert_int_equal(s->tenants[vision].user_limit.gpus[1], 0);
     assert_int_equal(s->tenants[vision].unlent.gpus[0], 64 - 24);
     assert_string_equal(s->tenants[vision].tolerations[0], "*");
+    assert_int_equal(s->tenants[vision].n_windows, 2);
+    assert_int_equal(s->tenants[vision].windows[0].days, 0x17);
+    assert_int_equal(s->tenants[vision].windows[0].from_min, 20 * 60);
+    assert_int_equal(s->tenants[vision].windows[0].to_min, 6 * 60 + 30);
+    assert_true(s->tenants[vision].windows[0].must_fit);
+    assert_int_equal(s->tenants[vision].windows[0].quota.gpus[0], 80);
+    assert_int_equal(s->tenants[vision].windows[0].unlent.gpus[0], 80 - 24);
+    assert_int_equal(s->tenants[vision].windows[0].limit.gpus[0], -1);
+    assert_int_equal(s->tenants[vision].windows[1].days, 0x61);
+    assert_int_equal(s->tenants[vision].windows[1].to_min, 24 * 60);
+    assert_int_equal(s->tenants[vision].windows[1].limit.gpus[1], 8);
+    assert_int_equal(s->utc_offset_min, -5 * 60 - 30);
     assert_string_equal(s->tenants[vision].auto_tolerations[0], "nvidia.com/gpu");
     assert_int_equal(s->tenants[vision].n_accounts, 2);
     assert_string_equal(s->tenants[vision].accounts[1], "s3");
@@ -278,6 +293,20 @@ static const struct {
     {"tenants: [{name: a, quota: {H100: -1}}]\n", "tenants[0].quota.H100: "},
     {"tenants: [{name: a, quota: {H100: 0x10}}]\n", "tenants[0].quota.H100: "},
     {"tenants: [{name: a, lendable: {H900: 1}}]\n", "tenants[0].lendable.H900: \"H900\" is not a"},
+    {"tenants: [{name: a, windows: {days: [mon]}}]\n", "windows: expected a list of windows"},
+    {"tenants: [{name: a, windows: [{days: [mon]}]}]\n", "windows[0]: \"name\" is missing"},
+    {"tenants: [{name: a, windows: [{name: n, days: [monday]}]}]\n", "\"monday\" is no day; write"},
+    {"tenants: [{name: a, windows: [{name: n, days: []}]}]\n", "windows[0].days: expected a list"},
+    {"tenants: [{name: a, windows: [{name: n, from: 8:00}]}]\n",
+     ":1:47: tenants[0].windows[0].from: \"8:00\" is no time of the day; write 00:00 to 24:00"},
+    {"tenants: [{name: a, windows: [{name: n, to: 24:01}]}]\n", "\"24:01\" is no time of the day"},
+    {"tenants: [{name: a, windows: [{name: n, to: 12:60}]}]\n", "\"12:60\" is no time of the day"},
+    {"tenants: [{name: a, windows: [{name: n, from: 08:00, to: 08:00}]}]\n",
+     "windows[0]: begins when it ends"},
+    {"tenants: [{name: a, windows: [{name: n, limit: {H900: 1}}]}]\n", "\"H900\" is not a model"},
+    {"tenants: [{name: a, windows: [{name: n}, {name: n}]}]\n", "there is a window \"n\" already"},
+    {"utcOffset: 01:00\n", "utcOffset: \"01:00\" is no offset from UTC; write +01:00 or -05:30"},
+    {"utcOffset: +14:01\n", "is no offset from UTC"},
     {"tenants: [{name: a, autoTolerations: [\"*\"]}]\n", "tenants[0].autoTolerations"},
     {"tenants: [{name: a, serviceAccounts: [\"no name\"]}]\n", "tenants[0].serviceAccounts"},
     {"tenants: [{name: a, userLimits: {running: {H100: 0}}}]\n",
