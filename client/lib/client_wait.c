@@ -5,6 +5,7 @@
  * them only says that it is time to look again.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,25 @@ static int look_again(struct waiter *w, size_t i, const char *name, struct queue
     return 0;
 }
 
+/* An index of an array that has not begun has no id: it begins under its name, and what happens to
+ * it before that is told of its array. */
+static bool is_about(const struct queued_event *e, const struct queued_job *job)
+{
+    const char *id = job->id ? job->id : job->array_id;
+
+    if (!job->id && e->job_name && job->name && strcmp(e->job_name, job->name) == 0)
+        return true;
+    return id && e->job_id && strcmp(e->job_id, id) == 0;
+}
+
+static void name_of(char name[QUEUED_NAME_MAX], const struct queued_job *job)
+{
+    if (job->id || !job->array_id)
+        (void)str_copy(name, QUEUED_NAME_MAX, job->id ? job->id : "");
+    else
+        (void)snprintf(name, QUEUED_NAME_MAX, "%s[%u]", job->array_id, job->array_index);
+}
+
 static int on_event(const struct queued_event *e, void *ctx)
 {
     struct waiter *w = ctx;
@@ -70,7 +90,7 @@ static int on_event(const struct queued_event *e, void *ctx)
     for (size_t i = 0; i < w->n; i++) {
         const struct queued_job *job = &w->jobs[i]->v[0];
 
-        if (!e->job_id || !job->id || strcmp(e->job_id, job->id) != 0)
+        if (!is_about(e, job))
             continue;
         if (w->options->on_event && w->options->on_event(e, w->options->ctx))
             return 1;
@@ -91,7 +111,7 @@ static int refresh(struct waiter *w, struct queued_error *error)
 
         if (!w->is_stale[i])
             continue;
-        (void)str_copy(id, sizeof(id), w->jobs[i]->v[0].id ? w->jobs[i]->v[0].id : "");
+        name_of(id, &w->jobs[i]->v[0]);
         if (look_again(w, i, id, &why) == 0)
             continue;
         if (why.code != QUEUED_UNAVAILABLE) {

@@ -17,6 +17,27 @@ struct job_array *array_of(const struct spec *spec);
 void array_destroy(struct job_array *a);
 /* The array that an index belongs to; NULL. */
 struct job *array_parent(const struct state *s, const struct job *j);
+void array_drop_parts(struct job_array *a);
+/* Waiting indices that are held. */
+uint32_t array_held(const struct job_array *a);
+/* The part of this kind that it is in; NULL. */
+struct array_part *array_part_of(const struct job_array *a, enum array_part_kind kind,
+                                 uint32_t index);
+/* What holds for an index where it may differ from its array; borrows from it. */
+struct array_terms {
+    const char *priority_class;
+    int32_t priority;
+    usec_t max_runtime_us;
+};
+
+struct array_terms array_terms(const struct job *parent, uint32_t index);
+/* The index that begins first: of the highest priority, the lowest. One is waiting. */
+uint32_t array_first(const struct job *parent);
+/* 1: a waiting index begins before all others that wait. Looks at each of them. */
+uint32_t array_turn(const struct job *parent, uint32_t index);
+/* Find ->next anew; or: it may be this one. */
+void array_look(struct job_array *a);
+void array_consider(struct job_array *a, struct job *j);
 /* Jobs that it counts for, while it waits. */
 uint32_t array_weight(const struct job *j);
 /* May no index of its array begin now? Never of another job. */
@@ -32,6 +53,7 @@ enum array_want {
     WANTS_QUEUE,   /* an index that may wait for nodes again */
     WANTS_UNQUEUE, /* one that may not */
     WANTS_UPDATE,  /* one that waits otherwise than its array says by now */
+    WANTS_VERB,    /* one that something is still to be done to */
     WANTS_STOP,    /* one that goes with its array */
     WANTS_FINISH,  /* all have ended: the array ends */
     WANTS_LEAVE,   /* it is Stopping, and nothing of it is left */

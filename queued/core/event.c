@@ -4,6 +4,19 @@
 
 #include <stdlib.h>
 
+static void verb_fini(struct ev_verb *ev)
+{
+    free(ev->why);
+    indices_fini(&ev->part);
+}
+
+static void update_fini(struct ev_update *ev)
+{
+    spec_destroy(ev->spec);
+    free(ev->why);
+    indices_fini(&ev->part);
+}
+
 void event_fini(struct event *ev)
 {
     switch (ev->kind) {
@@ -40,11 +53,10 @@ void event_fini(struct event *ev)
         free(ev->u.answer);
         break;
     case EV_JOB_VERB:
-        free(ev->u.verb.why);
+        verb_fini(&ev->u.verb);
         break;
     case EV_JOB_UPDATE:
-        spec_destroy(ev->u.update.spec);
-        free(ev->u.update.why);
+        update_fini(&ev->u.update);
         break;
     case EV_NODE_DRAIN:
     case EV_TENANT_STOP:

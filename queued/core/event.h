@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "spec/ids.h"
+#include "spec/indices.h"
 #include "spec/limits.h"
 #include "cluster/fact.h"
 #include "spec/spec.h"
@@ -88,16 +89,19 @@ struct ev_verb {
     struct caller caller; /* already authorised for this job by rpc_auth */
     struct job_id job;
     enum job_verb verb;
-    char *why; /* at most REASON_TEXT_MAX; owned, NULL none */
+    char *why;           /* at most REASON_TEXT_MAX; owned, NULL none */
+    struct indices part; /* of a job array: these indices of it; owned, empty: the whole */
 };
 
 struct ev_update {
     struct request_ref ref;
     struct caller caller; /* already authorised for this job and the tenant of spec */
     struct job_id job;
-    uint32_t n_updates; /* of the job whose spec was changed into this one */
-    struct spec *spec;  /* checked by spec_check(); owned */
-    char *why;          /* what is new in it, at most REASON_TEXT_MAX; owned, NULL none */
+    uint32_t n_updates;          /* of the job whose spec was changed into this one */
+    struct spec *spec;           /* checked by spec_check(); owned */
+    struct indices part;         /* of a job array: only class or run time, of these; owned */
+    bool has_class, has_runtime; /* and which of them */
+    char *why;                   /* what is new in it, at most REASON_TEXT_MAX; owned, NULL none */
 };
 
 /* Of a node, or (EV_TENANT_STOP) of a tenant by its path. */

@@ -90,18 +90,36 @@ struct job_texts {
     const char *submit_key; /* NULL none */
 };
 
+/* What was asked of some indices of a job array, until it is done or they have ended. */
+struct array_part {
+    enum array_part_kind {
+        PART_HELD,  /* they have no job, and get none */
+        PART_VERB,  /* they have one, and this is still to be done to it */
+        PART_TERMS, /* they have other terms than their array */
+    } kind;
+    enum job_verb verb; /* PART_VERB */
+    struct indices set;
+    char text[REASON_TEXT_MAX + 1];
+    /* PART_TERMS; "" and 0: as the array */
+    char priority_class[CLASS_NAME_MAX + 1];
+    int32_t priority;
+    usec_t max_runtime_us;
+};
+
 /* The indices of a job array (array.h). */
 struct job_array {
-    struct indices waiting; /* without a job yet */
+    struct indices waiting; /* without a job yet, and not held */
+    VEC(struct array_part) parts;
     struct indices succeeded, failed;
     uint32_t n, n_cancelled;
     uint32_t parallel; /* jobs at a time */
     bool fails_fast;
     /* in memory only */
+    struct indices all;
     VEC(struct job *) live; /* jobs of indices that have not ended */
     uint32_t n_kept;        /* jobs of indices, ended ones too */
     uint32_t n_running;
-    struct job *next; /* waits for its first nodes; NULL none */
+    struct job *next; /* the first of those that wait for their first nodes; NULL none */
     bool is_due;      /* in state->arrays_due */
     bool is_left;     /* nothing of it is left but a service on its way out */
 };

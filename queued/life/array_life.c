@@ -5,6 +5,7 @@
  * nothing, since array_wants() asks the state alone.
  */
 #include "life/array_life.h"
+#include "life/array_part.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 /* A job for an index, with all that is the same for each. */
 static struct job *job_for(struct state *s, const struct job *parent, uint32_t index)
 {
+    struct array_terms terms = array_terms(parent, index);
     char name[JOB_SHOWN_MAX + 1];
     struct job *j;
 
@@ -30,16 +32,16 @@ static struct job *job_for(struct state *s, const struct job *parent, uint32_t i
                                        .ns = parent->ns,
                                        .tenant = parent->tenant,
                                        .user = parent->user,
-                                       .priority_class = parent->priority_class});
+                                       .priority_class = terms.priority_class});
     j->id = intake_new_id(s);
     j->array_id = parent->id;
     j->array_index = index;
     j->tenant_ix = parent->tenant_ix;
     j->uid = parent->uid;
-    j->priority = parent->priority;
+    j->priority = terms.priority;
     j->submitted_at = parent->submitted_at; /* it is as old as its array */
     j->queued_at = j->state_since = s->now;
-    j->max_runtime_us = parent->max_runtime_us;
+    j->max_runtime_us = terms.max_runtime_us;
     j->max_queue_us = parent->max_queue_us;
     j->deadline_at = parent->deadline_at;
     j->start_timeout_us = parent->start_timeout_us;
@@ -60,13 +62,13 @@ static struct job *job_for(struct state *s, const struct job *parent, uint32_t i
 static void begin(struct state *s, struct job *parent, struct effects *fx)
 {
     struct job_array *a = parent->array;
-    uint32_t index = a->waiting.ranges.v[0].from;
+    uint32_t index = array_first(parent);
     struct job *j = job_for(s, parent, index);
 
     (void)indices_remove(&a->waiting, index); /* it counts for itself now: array_weight() */
     *vec_push(&a->live) = j;
     a->n_kept++;
-    a->next = j;
+    array_consider(a, j);
     intake_add_job(s, j);
     order_add(s, j);
     job_set_timer(s, j);
@@ -139,6 +141,9 @@ void array_step(struct state *s, struct job_id id, struct effects *fx)
         break;
     case WANTS_UPDATE:
         update_index(s, one, parent, fx);
+        break;
+    case WANTS_VERB:
+        array_part_step(s, parent, one, fx);
         break;
     case WANTS_STOP:
         stop(s, parent, one, fx);
@@ -213,6 +218,7 @@ static void ended(struct state *s, struct job *parent, struct job *j, struct eff
     struct job_array *a = parent->array;
 
     drop_live(a, j);
+    array_part_ended(a, j->array_index);
     if (j->exit_code > parent->exit_code)
         parent->exit_code = j->exit_code;
     if (j->state == JOB_SUCCEEDED)
@@ -232,15 +238,16 @@ void array_moved(struct state *s, struct job *j, enum job_state from, struct eff
     bool ran = from == JOB_RUNNING, runs = j->state == JOB_RUNNING;
 
     if (j->array && j->state == JOB_STOPPING && from != JOB_STOPPING) {
-        j->array->n_cancelled += j->array->waiting.n;
+        j->array->n_cancelled += array_weight(j);
         indices_fini(&j->array->waiting);
+        array_drop_parts(j->array);
     }
     if (j->array && !job_state_is_terminal(j->state))
         array_due(s, j);
     if (!parent)
         return;
-    if (parent->array->next == j && j->state != JOB_PENDING)
-        parent->array->next = NULL;
+    if (parent->array->next == j || j->state == JOB_PENDING)
+        array_look(parent->array);
     if (ran != runs)
         count_running(s, parent, runs, fx);
     if (j->state == JOB_BINDING && j->n_members > 1 && !parent->has_service) {
@@ -266,6 +273,8 @@ static int load_array(struct state *s, struct job *j, const struct spec *spec, s
     if (!a)
         a = j->array = xcalloc(1, sizeof(*a));
     a->n = said->n;
+    a->all = said->all;
+    said->all = (struct indices){.n = 0};
     a->parallel = said->parallel;
     a->fails_fast = said->fails_fast;
     array_destroy(said);
@@ -281,7 +290,8 @@ int array_load(struct state *s, struct job *j, const struct spec *spec, struct e
 
     if (!j->array_id.v)
         return load_array(s, j, spec, err);
-    if (!a || indices_has(&a->waiting, j->array_index))
+    if (!a || indices_has(&a->waiting, j->array_index) ||
+        array_part_of(a, PART_HELD, j->array_index))
         return err_set(err, ERR_INVALID, "index %u %s", j->array_index,
                        a ? "has a job and waits for one" : "of a job array that is not there");
     a->n_kept++;
@@ -289,8 +299,7 @@ int array_load(struct state *s, struct job *j, const struct spec *spec, struct e
         return 0;
     *vec_push(&a->live) = j;
     a->n_running += j->state == JOB_RUNNING;
-    if (j->state == JOB_PENDING && j->attempt == (j->claim ? 1 : 0))
-        a->next = j;
+    array_consider(a, j);
     return 0;
 }
 

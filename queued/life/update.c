@@ -13,6 +13,7 @@
 #include "core/claim.h"
 #include "core/order.h"
 #include "core/relax.h"
+#include "life/array_part.h"
 #include "life/claimed.h"
 #include "life/intake.h"
 #include "life/job_life.h"
@@ -36,6 +37,8 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
     if (j->n_updates != ev->n_updates)
         return err_set(err, ERR_CONFLICT, "job %s was changed meanwhile: look at it and try again",
                        j->name);
+    if (ev->part.n)
+        return array_terms_check(j, ev, err);
     if (is_begun && strcmp(ev->spec->tenant, j->tenant) != 0)
         return err_set(
             err, ERR_CONFLICT,
@@ -126,18 +129,35 @@ static void tell(struct state *s, struct job *j, const char *text, struct effect
 
 void update_index(struct state *s, struct job *j, const struct job *parent, struct effects *fx)
 {
+    struct array_terms terms = array_terms(parent, j->array_index);
     bool is_ordered = leave_queue(s, j);
 
-    take_texts(s, j, j->ns, j->tenant, parent->priority_class);
-    j->priority = parent->priority;
-    j->max_runtime_us = parent->max_runtime_us;
+    take_texts(s, j, j->ns, j->tenant, terms.priority_class);
+    j->priority = terms.priority;
+    j->max_runtime_us = terms.max_runtime_us;
     relax_fini(s, j);
     relax_share(j, parent);
     relax_look(s, j, s->now);
     if (is_ordered)
         order_add(s, j);
+    array_look(parent->array);
     job_set_timer(s, j);
     tell(s, j, "with its array", fx);
+}
+
+/* The spec is that of the array, which stays. */
+static void update_part(struct state *s, const struct ev_update *ev, struct effects *fx)
+{
+    struct job *j = state_job(s, ev->job);
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
+    char text[REASON_TEXT_MAX + 1];
+
+    array_terms_set(j, ev);
+    j->n_updates++;
+    intake_text(text, &ev->caller, ev->why);
+    tell(s, j, text, fx);
+    array_due(s, j);
+    intake_conclude(s, &ev->ref, &a, fx);
 }
 
 void update_apply(struct state *s, struct ev_update *ev, struct effects *fx)
@@ -145,8 +165,16 @@ void update_apply(struct state *s, struct ev_update *ev, struct effects *fx)
     struct job *j = state_job(s, ev->job);
     struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
-    bool is_ordered = leave_queue(s, j);
+    bool is_ordered;
 
+    if (ev->part.n) {
+        update_part(s, ev, fx);
+        return;
+    }
+    is_ordered = leave_queue(s, j);
+    if (j->array)
+        array_terms_reset(j->array, strcmp(j->priority_class, ev->spec->priority_class) != 0,
+                          j->max_runtime_us != ev->spec->max_runtime_us);
     take_spec(s, j, ev->spec);
     if (is_ordered)
         order_add(s, j);

@@ -6,6 +6,7 @@
  */
 #include "life/verbs.h"
 
+#include "life/array_part.h"
 #include "life/intake.h"
 #include "life/job_life.h"
 
@@ -30,13 +31,41 @@ static const struct verb_row {
                            "only a job that runs, or is told to make room, has something to save"},
 };
 
-/* Is it so already? A job that is on its way to an end keeps that end. */
-static bool is_done(const struct verb_row *verb, const struct job *j)
+bool verb_is_done(enum job_verb verb, const struct job *j)
 {
-    if (verb->done)
-        return j->state == verb->done;
+    if (verbs[verb].done)
+        return j->state == verbs[verb].done;
     return job_state_is_terminal(j->state) ||
            (j->state == JOB_STOPPING && j->outcome != JOB_PENDING);
+}
+
+bool verb_fits(enum job_verb verb, const struct job *j)
+{
+    enum job_state to;
+
+    return job_fsm_next(j->state, verbs[verb].event, verbs[verb].outcome, &to);
+}
+
+const char *verb_advice(enum job_verb verb)
+{
+    return verbs[verb].advice;
+}
+
+const char *verb_code(enum job_verb verb)
+{
+    return verbs[verb].code;
+}
+
+void verb_do(struct state *s, struct job *j, enum job_verb verb, const char *text,
+             struct effects *fx)
+{
+    const struct verb_row *row = &verbs[verb];
+
+    (void)job_move(
+        s, j,
+        &(struct job_step){
+            .event = row->event, .outcome = row->outcome, .code = row->code, .text = text},
+        fx);
 }
 
 /* Its heartbeat: neither remembered, as it may be repeated, nor an event of its own while it runs.
@@ -52,9 +81,7 @@ static void checkpointed(struct state *s, const struct ev_verb *ev, struct effec
 
 bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
 {
-    const struct verb_row *verb = &verbs[ev->verb];
     const struct job *j = state_job(s, ev->job);
-    enum job_state to;
     struct answer a;
     struct err why;
 
@@ -66,17 +93,13 @@ bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
     }
     if (ev->verb == VERB_CHECKPOINTED && j->state == JOB_RUNNING)
         return true;
-    if (!is_done(verb, j) && job_fsm_next(j->state, verb->event, verb->outcome, &to))
+    if (array_part_is_meant(j, ev))
+        return array_part_admit(s, ev, fx);
+    if (!verb_is_done(ev->verb, j) && verb_fits(ev->verb, j))
         return true;
-    if (!is_done(verb, j) && j->array) {
-        (void)err_set(&why, ERR_CONFLICT,
-                      "%s is a job array, which has no pods of its own: name one index, %s[3]",
-                      j->name, j->name);
-        return intake_refuse(s, &ev->ref, fx, &why);
-    }
-    if (!is_done(verb, j)) {
+    if (!verb_is_done(ev->verb, j)) {
         (void)err_set(&why, ERR_CONFLICT, "job %s is %s: %s", j->name, job_state_name(j->state),
-                      verb->advice);
+                      verb_advice(ev->verb));
         return intake_refuse(s, &ev->ref, fx, &why);
     }
     a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
@@ -87,7 +110,6 @@ bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
 
 void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
 {
-    const struct verb_row *verb = &verbs[ev->verb];
     struct job *j = state_job(s, ev->job);
     struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
@@ -96,11 +118,11 @@ void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
         checkpointed(s, ev, fx);
         return;
     }
+    if (array_part_is_meant(j, ev)) {
+        array_part_apply(s, ev, fx);
+        return;
+    }
     intake_text(text, &ev->caller, ev->why);
-    (void)job_move(
-        s, j,
-        &(struct job_step){
-            .event = verb->event, .outcome = verb->outcome, .code = verb->code, .text = text},
-        fx); /* has the row: verbs_admit() */
+    verb_do(s, j, ev->verb, text, fx); /* has the row: verbs_admit() */
     intake_conclude(s, &ev->ref, &a, fx);
 }

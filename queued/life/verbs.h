@@ -11,6 +11,16 @@
 
 #include "core/state.h"
 
+/* Is it so already? A job that is on its way to an end keeps that end. */
+bool verb_is_done(enum job_verb verb, const struct job *j);
+/* May it be done to a job in this state? */
+bool verb_fits(enum job_verb verb, const struct job *j);
+/* Which states it takes, as a sentence; what its reason is called. */
+const char *verb_advice(enum job_verb verb);
+const char *verb_code(enum job_verb verb);
+/* Do it to one that it fits; text: by whom, why. */
+void verb_do(struct state *s, struct job *j, enum job_verb verb, const char *text,
+             struct effects *fx);
 bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx);
 void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx);
 /* update.c: a waiting job takes a whole new spec, which the caller made, checked and allowed.

@@ -49,6 +49,11 @@ int rpc_job_why(struct rpc_call *c, struct err *err);
 /* The job that a caller means by name, id or prefix among those they see.
  * -1 NOT_FOUND, or INVALID when several match. */
 int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, struct err *err);
+/* The same, or indices of an array; ret_part is empty where it is a job of its own. */
+int rpc_job_find_part(struct rpc_call *c, const char *what, const struct job **ret,
+                      struct indices *ret_part, struct err *err);
+/* What the answer names of it. */
+void rpc_job_part_text(const struct indices *part, struct rpc_pending *p);
 /* Why a job is where it is, when that is to be computed; else NULL. Fills buf. */
 const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, struct explain *buf);
 /* When it will start, of one that waits; else NULL. Fills buf. */

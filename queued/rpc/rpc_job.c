@@ -78,6 +78,16 @@ int rpc_job_submit(struct rpc_call *c, struct err *err)
     return 0;
 }
 
+void rpc_job_part_text(const struct indices *part, struct rpc_pending *p)
+{
+    struct str text = {0};
+
+    indices_format(&text, part, 0);
+    if (part->n && !str_copy(p->part, sizeof(p->part), str_text(&text)))
+        (void)str_copy(p->part, sizeof(p->part), "...");
+    str_fini(&text);
+}
+
 int rpc_job_change(struct rpc_call *c, struct err *err)
 {
     static const struct {
@@ -96,16 +106,24 @@ int rpc_job_change(struct rpc_call *c, struct err *err)
     struct ev_verb *change = &ev.u.verb;
     const struct job *j;
 
-    if (rpc_job_find(c, c->req->job, &j, err) ||
-        rpc_auth_change(c->who, j, verbs[c->req->method].word, err))
+    if (rpc_job_find_part(c, c->req->job, &j, &change->part, err) ||
+        rpc_auth_change(c->who, j, verbs[c->req->method].word, err)) {
+        indices_fini(&change->part);
         return -1;
+    }
+    if (change->part.n && c->req->method == RPC_CHECKPOINTED) {
+        (void)err_set(err, ERR_CONFLICT, "%s: name one index that runs", c->req->job);
+        indices_fini(&change->part);
+        return -1;
+    }
+    rpc_job_part_text(&change->part, &p);
     change->caller = c->who->caller;
     change->job = j->id;
     change->verb = verbs[c->req->method].verb;
     if (*c->req->u.change.reason)
         change->why = xstrdup(c->req->u.change.reason);
     if (rpc_job_post(c, &ev, &change->ref, &p, err)) {
-        free(change->why);
+        event_fini(&ev);
         return -1;
     }
     return 0;
@@ -236,18 +254,28 @@ static int find_job(struct rpc_call *c, const char *what, const struct job **ret
     return 0;
 }
 
+int rpc_job_find_part(struct rpc_call *c, const char *what, const struct job **ret,
+                      struct indices *ret_part, struct err *err)
+{
+    const char *indices = NULL, *name = rpc_array_split(&c->req->arena, what, &indices);
+
+    *ret_part = (struct indices){.n = 0};
+    if (find_job(c, name ? name : what, ret, err))
+        return -1;
+    return name ? rpc_array_part(c->state, ret, indices, ret_part, err) : 0;
+}
+
 int rpc_job_find(struct rpc_call *c, const char *what, const struct job **ret, struct err *err)
 {
-    uint32_t index = 0;
-    const char *name = rpc_array_split(&c->req->arena, what, &index);
-    const struct job *array;
+    struct indices part;
+    int rc = rpc_job_find_part(c, what, ret, &part, err);
 
-    if (!name)
-        return find_job(c, what, ret, err);
-    if (find_job(c, name, &array, err))
-        return -1;
-    *ret = rpc_array_job(c->state, array, index);
-    return *ret ? 0 : rpc_array_missing(array, index, err);
+    if (rc == 0 && part.n > 1)
+        rc = err_set(err, ERR_INVALID, "%s: name one index", what);
+    else if (rc == 0 && part.n)
+        rc = rpc_array_missing(*ret, part.ranges.v[0].from, err);
+    indices_fini(&part);
+    return rc;
 }
 
 const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, struct explain *buf)
@@ -271,6 +299,20 @@ const struct estimate *rpc_job_estimate(struct rpc_call *c, const struct job *j,
     return buf;
 }
 
+/* A job, or an index of an array that has none. */
+static int find_shown(struct rpc_call *c, struct rpc_job_view *v, struct err *err)
+{
+    struct indices part;
+    int rc = rpc_job_find_part(c, c->req->job, &v->job, &part, err);
+
+    v->is_index = part.n == 1;
+    v->index = v->is_index ? part.ranges.v[0].from : 0;
+    if (rc == 0 && part.n > 1)
+        rc = err_set(err, ERR_INVALID, "%s: name one index", c->req->job);
+    indices_fini(&part);
+    return rc;
+}
+
 int rpc_job_get(struct rpc_call *c, struct err *err)
 {
     struct rpc_job_view v = {.state = c->state, .full = true};
@@ -278,13 +320,18 @@ int rpc_job_get(struct rpc_call *c, struct err *err)
     struct estimate eta;
     struct explain why;
 
-    if (rpc_job_find(c, c->req->job, &v.job, err))
+    if (find_shown(c, &v, err))
         return -1;
     if (c->setup->store.read_spec(c->setup->store.ctx, job_spec_id(v.job), &spec, NULL))
         c->head.text = "the stored spec of this job cannot be read; the daemon's log says why";
     v.spec = spec;
-    v.why = rpc_job_explain(c, v.job, &why);
-    v.eta = rpc_job_estimate(c, v.job, &eta);
+    if (v.is_index) {
+        explain_index(c->state, v.job, v.index, c->now, &why);
+        v.why = &why;
+    } else {
+        v.why = rpc_job_explain(c, v.job, &why);
+        v.eta = rpc_job_estimate(c, v.job, &eta);
+    }
     rpc_out_get(c->out, &c->head, &v);
     spec_destroy(spec);
     return 0;
@@ -296,12 +343,16 @@ int rpc_job_why(struct rpc_call *c, struct err *err)
     struct estimate eta;
     struct explain why;
 
-    if (rpc_job_find(c, c->req->job, &v.job, err))
+    if (find_shown(c, &v, err))
         return -1;
-    explain_job(c->state, v.job, c->now, &why);
-    defrag_explain(c->state, v.job, c->now, &why);
     v.why = &why;
-    v.eta = rpc_job_estimate(c, v.job, &eta);
+    if (v.is_index) {
+        explain_index(c->state, v.job, v.index, c->now, &why);
+    } else {
+        explain_job(c->state, v.job, c->now, &why);
+        defrag_explain(c->state, v.job, c->now, &why);
+        v.eta = rpc_job_estimate(c, v.job, &eta);
+    }
     rpc_out_why(c->out, RPC_WHY, &c->head, &v);
     return 0;
 }

@@ -3,8 +3,12 @@
 #include "rpc/rpc_out.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
+#include "rpc/rpc_array.h"
 #include "rpc/rpc_message.h"
 #include "rpc/rpc_spec.h"
 
@@ -115,10 +119,25 @@ void rpc_out_submit(struct rpc_out *o, const struct rpc_head *h, const struct rp
     rpc_message_close(o, RPC_SUBMIT, &m.base);
 }
 
+static void fill_part(struct rpc_out *o, const struct rpc_changed *what, Queued__V1__ChangeReply *m)
+{
+    size_t size = strlen(what->job->name) + strlen(what->part) + 3;
+    char *name = arena_alloc(&o->arena, size);
+    struct indices part;
+
+    (void)snprintf(name, size, "%s[%s]", what->job->name, what->part);
+    m->name = name;
+    if (!what->job->array || indices_parse(&part, what->part, NULL))
+        return;
+    m->state = rpc_text(job_state_name(rpc_array_state(what->state, what->job, &part)));
+    indices_fini(&part);
+}
+
 void rpc_out_change(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,
-                    const struct job *job)
+                    const struct rpc_changed *what)
 {
     Queued__V1__ChangeReply m = QUEUED__V1__CHANGE_REPLY__INIT;
+    const struct job *job = what ? what->job : NULL;
     char id[JOB_ID_TEXT + 1];
 
     m.header = rpc_message_head(o, h);
@@ -127,6 +146,8 @@ void rpc_out_change(struct rpc_out *o, enum rpc_method method, const struct rpc_
         m.name = rpc_text(job->name);
         m.state = rpc_text(job_state_name(array_shown_state(job)));
     }
+    if (job && *what->part)
+        fill_part(o, what, &m);
     rpc_message_close(o, (uint16_t)method, &m.base);
 }
 

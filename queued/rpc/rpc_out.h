@@ -50,6 +50,8 @@ struct rpc_job_view {
     const struct estimate *eta; /* NULL: it does not wait */
     const struct spec *spec;    /* NULL: no labels, no spec */
     bool full;                  /* attempts, and spec when there is one */
+    bool is_index;              /* an index of this array, which has no job */
+    uint32_t index;
 };
 
 struct rpc_hello {
@@ -74,9 +76,16 @@ void rpc_out_begin(struct rpc_out *o);
 void rpc_out_head(struct rpc_out *o, uint16_t method, const struct rpc_head *h);
 void rpc_out_hello(struct rpc_out *o, const struct rpc_head *h, const struct rpc_hello *hello);
 void rpc_out_submit(struct rpc_out *o, const struct rpc_head *h, const struct rpc_submitted *s);
-/* job NULL: it is no longer known. */
+/* What was changed. */
+struct rpc_changed {
+    const struct state *state;
+    const struct job *job; /* NULL: it is no longer known */
+    const char *part;      /* these indices of it; "" the whole */
+};
+
+/* NULL: no job. */
 void rpc_out_change(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,
-                    const struct job *job);
+                    const struct rpc_changed *what);
 void rpc_out_get(struct rpc_out *o, const struct rpc_head *h, const struct rpc_job_view *v);
 /* Of why and estimate. */
 void rpc_out_why(struct rpc_out *o, enum rpc_method method, const struct rpc_head *h,

@@ -257,5 +257,7 @@ Queued__V1__Job *rpc_message_job(struct arena *a, const struct rpc_job_view *v)
         m->spec = rpc_spec_to(a, v->spec);
     if (v->full)
         fill_attempts(a, v, m);
+    if (v->is_index)
+        rpc_array_show(a, j, v->index, m);
     return m;
 }

@@ -190,12 +190,12 @@ static const struct rpc_rule estimate_rules[] = {
 /* cancel, hold, release, requeue, preempt */
 static const struct rpc_rule change_rules[] = {
     HEADER,
-    JOB(1),
+    {"job", RULE_LINE, 1, RPC_PART_MAX, 1},
     {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
 };
 static const struct rpc_rule update_rules[] = {
     HEADER,
-    JOB(1),
+    {"job", RULE_LINE, 1, RPC_PART_MAX, 1},
     {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
     {"priority_class", RULE_LINE, 1, CLASS_NAME_MAX, 1},
     {"tenant", RULE_PATH, 1, TENANT_PATH_MAX, 1},

@@ -263,7 +263,9 @@ void rpc_server_reply(struct rpc_server *r, const struct reply *reply)
     else if (p.method == RPC_SUBMIT)
         reply_submit(r, &h, &p, a);
     else
-        rpc_out_change(&r->out, p.method, &h, state_job(r->setup.state, a->job));
+        rpc_out_change(
+            &r->out, p.method, &h,
+            &(struct rpc_changed){r->setup.state, state_job(r->setup.state, a->job), p.part});
     send_out(r, p.peer);
 }
 

@@ -29,6 +29,7 @@ struct rpc_pending {
     uint8_t request_id[REQUEST_ID_BYTES];
     enum rpc_method method;
     usec_t expire_at;
+    char part[16];   /* the indices of an array that are changed; "" none, "..." too many to name */
     bool is_dry_run; /* then, of the spec: */
     uint64_t gpus;
     char tenant[TENANT_PATH_MAX + 1];

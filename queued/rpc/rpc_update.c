@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "rpc/rpc_call.h"
 #include "util/parse.h"
 #include "util/mem.h"
@@ -89,6 +90,29 @@ static int make_spec(struct rpc_call *c, const struct job *j, struct spec **ret,
     return 0;
 }
 
+/* An index is changed in its array, which has the spec. */
+static int find(struct rpc_call *c, struct ev_update *u, const struct job **ret, struct err *err)
+{
+    const struct job *parent;
+
+    if (rpc_job_find_part(c, c->req->job, ret, &u->part, err))
+        return -1;
+    parent = array_parent(c->state, *ret);
+    if (parent) {
+        (void)indices_add(&u->part, (*ret)->array_index);
+        *ret = parent;
+    }
+    u->has_class = *c->req->u.update.priority_class;
+    u->has_runtime = c->req->u.update.max_runtime_us;
+    if (u->part.n &&
+        (*c->req->u.update.tenant || *c->req->u.update.required || *c->req->u.update.preferred))
+        return err_set(err, ERR_INVALID,
+                       "tenant and topology are those of the whole array: change %s, and with it "
+                       "all that wait",
+                       (*ret)->name);
+    return 0;
+}
+
 int rpc_job_update(struct rpc_call *c, struct err *err)
 {
     struct rpc_pending p = rpc_job_pending(c);
@@ -98,11 +122,13 @@ int rpc_job_update(struct rpc_call *c, struct err *err)
     struct str told = {0};
     const struct job *j;
 
-    if (rpc_job_find(c, c->req->job, &j, err) || rpc_auth_change(c->who, j, "change", err) ||
+    if (find(c, update, &j, err) || rpc_auth_change(c->who, j, "change", err) ||
         make_spec(c, j, &update->spec, &told, err)) {
         str_fini(&told);
+        event_fini(&ev);
         return -1;
     }
+    rpc_job_part_text(&update->part, &p);
     if (told.len == 0)
         str_add(&told, "nothing new");
     if (*reason)

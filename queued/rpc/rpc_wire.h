@@ -25,6 +25,7 @@ enum {
     RPC_FRAME_BYTES = 8, /* "QD", major, minor, method, flags */
     RPC_FLAG_REPLY = 1,
     RPC_MESSAGE_MAX = 64 * 1024, /* one frame from a client */
+    RPC_PART_MAX = 1024,         /* a job with indices of it: NAME[3-9,12] */
     RPC_REPLY_MAX = 8 * 1024 * 1024,
     RPC_UNPACK_BYTES_MAX = 1024 * 1024,
     RPC_DEADLINE_MS_MAX = 24 * 3600 * 1000,

@@ -86,6 +86,67 @@ bool indices_remove(struct indices *s, uint32_t index)
     return true;
 }
 
+/* Behind all that are there, or over the last of them. */
+static void append(struct indices *s, uint32_t from, uint32_t to)
+{
+    struct index_range *last = s->ranges.n ? &s->ranges.v[s->ranges.n - 1] : NULL;
+
+    if (!last || from > last->to + 1) {
+        *vec_push(&s->ranges) = (struct index_range){from, to};
+        s->n += to - from + 1;
+    } else if (to > last->to) {
+        s->n += to - last->to;
+        last->to = to;
+    }
+}
+
+void indices_select(struct indices *ret, const struct indices *a, const struct indices *b,
+                    bool is_in)
+{
+    size_t k = 0;
+
+    *ret = (struct indices){.n = 0};
+    for (size_t i = 0; i < a->ranges.n; i++) {
+        struct index_range left = a->ranges.v[i];
+
+        while (k < b->ranges.n && b->ranges.v[k].to < left.from)
+            k++;
+        for (size_t m = k; m < b->ranges.n && b->ranges.v[m].from <= left.to; m++) {
+            struct index_range r = b->ranges.v[m];
+            uint32_t from = r.from > left.from ? r.from : left.from;
+
+            if (is_in)
+                append(ret, from, r.to < left.to ? r.to : left.to);
+            else if (from > left.from)
+                append(ret, left.from, from - 1);
+            left.from = r.to + 1;
+        }
+        if (!is_in && left.from <= left.to)
+            append(ret, left.from, left.to);
+    }
+}
+
+void indices_copy(struct indices *ret, const struct indices *from)
+{
+    indices_select(ret, from, &(struct indices){.n = 0}, false);
+}
+
+void indices_join(struct indices *to, const struct indices *more)
+{
+    struct indices ret = {.n = 0};
+    size_t i = 0, k = 0;
+
+    while (i < to->ranges.n || k < more->ranges.n) {
+        bool is_left = k == more->ranges.n ||
+                       (i < to->ranges.n && to->ranges.v[i].from <= more->ranges.v[k].from);
+        struct index_range r = is_left ? to->ranges.v[i++] : more->ranges.v[k++];
+
+        append(&ret, r.from, r.to);
+    }
+    indices_fini(to);
+    *to = ret;
+}
+
 static bool take_number(const char **at, uint32_t *ret)
 {
     const char *from = *at;

@@ -32,6 +32,11 @@ bool indices_has(const struct indices *s, uint32_t index);
 bool indices_add(struct indices *s, uint32_t index);
 /* false: it was not in it. */
 bool indices_remove(struct indices *s, uint32_t index);
+/* ret: those of a that are in b too, or that are not. ret is none of them. */
+void indices_select(struct indices *ret, const struct indices *a, const struct indices *b,
+                    bool is_in);
+void indices_join(struct indices *to, const struct indices *more);
+void indices_copy(struct indices *ret, const struct indices *from);
 /* "0-9,12"; after max_ranges "..." stands for the others. 0: all of them. */
 void indices_format(struct str *out, const struct indices *s, size_t max_ranges);
 

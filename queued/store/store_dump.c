@@ -151,6 +151,27 @@ static void add_ranges(struct str *b, const char *name, const uint32_t *v, size_
     str_add(b, "]");
 }
 
+static void add_parts(struct str *b, const Queued__Record__JobRecord *r)
+{
+    if (r->n_array_parts == 0)
+        return;
+    add_name(b, "array_parts");
+    for (size_t i = 0; i < r->n_array_parts; i++) {
+        const Queued__Record__ArrayPartRecord *p = r->array_parts[i];
+
+        str_add(b, i ? ",{" : "[{");
+        add_int(b, "kind", p->kind);
+        add_int(b, "verb", p->verb);
+        add_ranges(b, "indices", p->indices, p->n_indices);
+        add_text(b, "text", p->text);
+        add_text(b, "priority_class", p->priority_class);
+        add_nonzero(b, "priority", p->priority);
+        add_nonzero(b, "max_runtime_us", p->max_runtime_us);
+        str_add(b, "}");
+    }
+    str_add(b, "]");
+}
+
 static void dump_job(struct str *b, struct store_bytes key, const ProtobufCMessage *m)
 {
     const Queued__Record__JobRecord *r = (const Queued__Record__JobRecord *)m;
@@ -188,6 +209,7 @@ static void dump_job(struct str *b, struct store_bytes key, const ProtobufCMessa
     add_ranges(b, "array_succeeded", r->array_succeeded, r->n_array_succeeded);
     add_ranges(b, "array_failed", r->array_failed, r->n_array_failed);
     add_nonzero(b, "array_cancelled", r->array_cancelled);
+    add_parts(b, r);
     add_flag(b, "has_service", r->has_service);
     add_flag(b, "has_pods", r->has_pods);
     add_roles_of_job(b, r);

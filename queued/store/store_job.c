@@ -174,32 +174,6 @@ static void make_move(job_record *r, const struct job *j, const struct cluster *
     }
 }
 
-static uint32_t *make_indices(const struct indices *s, size_t *ret_n, struct arena *a)
-{
-    uint32_t *v = arena_alloc(a, s->ranges.n * 2 * sizeof(*v));
-
-    for (size_t i = 0; i < s->ranges.n; i++) {
-        v[2 * i] = s->ranges.v[i].from;
-        v[2 * i + 1] = s->ranges.v[i].to;
-    }
-    *ret_n = s->ranges.n * 2;
-    return v;
-}
-
-static void make_array(job_record *r, const struct job *j, struct arena *a)
-{
-    const struct job_array *from = j->array;
-
-    PACK(r, array, j->array_id.v);
-    PACK(r, array_index, j->array_index);
-    if (!from)
-        return;
-    r->array_waiting = make_indices(&from->waiting, &r->n_array_waiting, a);
-    r->array_succeeded = make_indices(&from->succeeded, &r->n_array_succeeded, a);
-    r->array_failed = make_indices(&from->failed, &r->n_array_failed, a);
-    PACK(r, array_cancelled, from->n_cancelled);
-}
-
 static void make_times(job_record *r, const struct job *j)
 {
     PACK(r, submitted_at, j->submitted_at);
@@ -251,7 +225,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     make_waits(r, j, a);
     make_claim(r, j->claim, a);
     make_move(r, j, &s->cluster, a);
-    make_array(r, j, a);
+    store_make_array(r, j, a);
 }
 
 /* ---- from the record */
@@ -525,37 +499,6 @@ static int take_move(struct job *j, const job_record *r, struct cluster *c, stru
     return 0;
 }
 
-static int take_indices(struct indices *ret, const uint32_t *v, size_t n, struct err *err)
-{
-    for (size_t i = 0; i < n; i += 2) {
-        if (i + 1 == n || v[i] > v[i + 1] || v[i + 1] >= ARRAY_INDICES_MAX ||
-            (i && v[i] <= v[i - 1]))
-            return err_set(err, ERR_INVALID, "range %zu of its indices is none", i / 2);
-        *vec_push(&ret->ranges) = (struct index_range){v[i], v[i + 1]};
-        ret->n += v[i + 1] - v[i] + 1;
-    }
-    return 0;
-}
-
-static int take_array(struct job *j, const job_record *r, struct err *err)
-{
-    struct job_array *a;
-
-    j->array_id.v = r->array;
-    j->array_index = r->array_index;
-    if (r->array >= j->id.v || r->array_index >= ARRAY_INDICES_MAX)
-        return err_set(err, ERR_INVALID, "index %u of an array that came later", r->array_index);
-    if (!r->n_array_waiting && !r->n_array_succeeded && !r->n_array_failed && !r->array_cancelled)
-        return 0;
-    a = j->array = xcalloc(1, sizeof(*a));
-    a->n_cancelled = r->array_cancelled;
-    return take_indices(&a->waiting, r->array_waiting, r->n_array_waiting, err) < 0 ||
-                   take_indices(&a->succeeded, r->array_succeeded, r->n_array_succeeded, err) < 0 ||
-                   take_indices(&a->failed, r->array_failed, r->n_array_failed, err) < 0
-               ? -1
-               : 0;
-}
-
 int store_decode_job(struct store_bytes key, struct store_bytes value, struct state *s,
                      struct job **ret, struct err *err)
 {
@@ -583,7 +526,7 @@ int store_decode_job(struct store_bytes key, struct store_bytes value, struct st
         take_ended(j, r->member_succeeded, r->n_member_succeeded, MEMBER_SUCCEEDED, err) < 0 ||
         take_ended(j, r->member_failed, r->n_member_failed, MEMBER_FAILED, err) < 0 ||
         take_mended(j, r, err) < 0 || take_claim(j, r, err) < 0 ||
-        take_move(j, r, &s->cluster, err) < 0 || take_array(j, r, err) < 0)
+        take_move(j, r, &s->cluster, err) < 0 || store_take_array(j, r, err) < 0)
         goto out;
     *ret = j;
     j = NULL;

@@ -36,6 +36,8 @@ int store_take_text(char *dst, size_t size, const char *src, const char *what, s
 
 void store_make_job(Queued__Record__JobRecord *r, const struct job *j, const struct state *s,
                     struct arena *a);
+void store_make_array(Queued__Record__JobRecord *r, const struct job *j, struct arena *a);
+int store_take_array(struct job *j, const Queued__Record__JobRecord *r, struct err *err);
 /* The same record holds the past use of one user in a tenant. */
 void store_make_past(Queued__Record__TenantRecord *r, const struct settings *settings,
                      const struct share_past *past, struct arena *a);

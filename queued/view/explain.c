@@ -338,8 +338,7 @@ static const char *depend_words(const struct state *s, const struct job *j, usec
     return buf;
 }
 
-/* What holds for this job alone and goes before any verdict of its bucket. */
-static bool say_own(const struct state *s, const struct job *j, usec_t now, struct explain *x)
+bool explain_own(const struct state *s, const struct job *j, usec_t now, struct explain *x)
 {
     const struct job *array = array_keeps_back(s, j) ? array_parent(s, j) : NULL;
     char words[REASON_TEXT_MAX + 1];
@@ -414,7 +413,7 @@ static void say_waiting(const struct state *s, const struct job *j, usec_t now, 
     const struct explain *verdict;
     char d[FORMAT_MAX];
 
-    if (say_own(s, j, now, x) || explain_claim(s, j, now, x))
+    if (explain_own(s, j, now, x) || explain_claim(s, j, now, x))
         return;
     verdict = bucket_verdict(s, j);
     if (j->not_before > now && precedence("BackOff") < precedence(verdict->code)) {
@@ -440,30 +439,10 @@ static void say_not_it(const struct state *s, const struct job *j, usec_t now, s
     struct explain limit = {.code = ""};
     struct explain own = {.code = ""};
 
-    if (say_own(s, j, now, &own))
+    if (explain_own(s, j, now, &own))
         return; /* nothing else was looked at */
     (void)snprintf(x->not_it, sizeof(x->not_it), "%spriority class",
                    explain_limit(s, j, &limit, false) ? "" : "limit of the tenant, ");
-}
-
-/* An array waits for what its next index waits for. */
-static void say_array(const struct state *s, const struct job *j, usec_t now, struct explain *x)
-{
-    const struct job_array *a = j->array;
-    const struct job *next = a->next;
-
-    for (size_t i = 0; !next && !a->waiting.n && i < a->live.n; i++)
-        next = a->live.v[i]->state != JOB_RUNNING ? a->live.v[i] : NULL;
-    if (say_own(s, j, now, x))
-        return;
-    if (next) {
-        explain_job(s, next, now, x);
-    } else if (a->waiting.n) {
-        say(x, "ArrayLimit", "%zu of %u indices running", a->live.n, a->parallel);
-        next_step(x, "the next index starts when one of them ends");
-        number(x, "running", a->live.n);
-        number(x, "waiting", a->waiting.n);
-    }
 }
 
 /* Of a running gang: what it lost and has not back. */
@@ -492,7 +471,7 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
 {
     *ret = (struct explain){.code = ""};
     if (j->state == JOB_PENDING && j->array) {
-        say_array(s, j, now, ret);
+        explain_array(s, j, now, ret);
     } else if (j->state == JOB_PENDING) {
         (void)order_number(s);
         say_waiting(s, j, now, ret);

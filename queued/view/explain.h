@@ -34,6 +34,12 @@ struct explain {
 };
 
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret);
+/* What holds for this job alone and goes before any verdict of its bucket. */
+bool explain_own(const struct state *s, const struct job *j, usec_t now, struct explain *x);
+/* explain_array.c: a pending array; an index of an array that has no job yet. */
+void explain_array(const struct state *s, const struct job *j, usec_t now, struct explain *x);
+void explain_index(const struct state *s, const struct job *array, uint32_t index, usec_t now,
+                   struct explain *ret);
 
 /* explain_tenant.c: the tenant is stopped; a limit of the tenant or of its user is full, or too
  * small for ever; it is not preemptible and the quota is full; it goes beyond the quota and others

@@ -439,6 +439,42 @@ static int check_licences(const struct state *s, struct err *err)
     return 0;
 }
 
+static bool is_live(const struct job_array *a, uint32_t index)
+{
+    for (size_t i = 0; i < a->live.n; i++)
+        if (a->live.v[i]->array_index == index)
+            return true;
+    return false;
+}
+
+/* Each index is in one part of a kind at the most, and there is something left to it. */
+static int check_parts(const struct job *parent, struct err *err)
+{
+    const struct job_array *a = parent->array;
+
+    for (size_t i = 0; i < a->parts.n; i++) {
+        const struct array_part *p = &a->parts.v[i];
+
+        if (!p->set.n)
+            return broken(err, "an array keeps a part without indices", parent->name);
+        for (uint32_t x = p->set.ranges.v[0].from; x < ARRAY_INDICES_MAX; x++) {
+            bool waits = indices_has(&a->waiting, x), lives = is_live(a, x);
+
+            if (!indices_has(&p->set, x))
+                continue;
+            if (array_part_of(a, p->kind, x) != p || !indices_has(&a->all, x))
+                return broken(err, "an index is in two parts of a kind", parent->name);
+            if (p->kind == PART_HELD ? waits || lives
+                                     : !lives && (p->kind == PART_VERB ||
+                                                  !(waits || array_part_of(a, PART_HELD, x))))
+                return broken(err, "a part of an array has an index that it cannot", parent->name);
+        }
+    }
+    if (a->parts.n > ARRAY_PARTS_MAX)
+        return broken(err, "an array has too many parts", parent->name);
+    return 0;
+}
+
 /* An array against a recount of its indices: each is in one place. */
 static int check_array(const struct state *s, const struct job *parent, struct err *err)
 {
@@ -454,7 +490,7 @@ static int check_array(const struct state *s, const struct job *parent, struct e
         kept++;
         live += is_live;
         running += j->state == JOB_RUNNING;
-        if (indices_has(&a->waiting, j->array_index))
+        if (indices_has(&a->waiting, j->array_index) || array_part_of(a, PART_HELD, j->array_index))
             return broken(err, "an index waits and has begun", j->name);
         if ((indices_has(&a->succeeded, j->array_index)) != (j->state == JOB_SUCCEEDED) ||
             (indices_has(&a->failed, j->array_index)) !=
@@ -465,11 +501,11 @@ static int check_array(const struct state *s, const struct job *parent, struct e
         return broken(err, "an array's counts differ from the recount", parent->name);
     if (live > a->parallel)
         return broken(err, "more indices of an array than maxParallel", parent->name);
-    if (live + a->waiting.n + a->succeeded.n + a->failed.n + a->n_cancelled != a->n)
+    if (live + array_weight(parent) + a->succeeded.n + a->failed.n + a->n_cancelled != a->n)
         return broken(err, "indices of an array are lost or twice there", parent->name);
-    if (job_state_is_terminal(parent->state) && (live || a->waiting.n))
+    if (job_state_is_terminal(parent->state) && (live || array_weight(parent) || a->parts.n))
         return broken(err, "an array has ended before its indices", parent->name);
-    return 0;
+    return check_parts(parent, err);
 }
 
 static int check_arrays(const struct state *s, struct err *err)

@@ -4,9 +4,11 @@ command line shows and changes of an array and of one index.
 """
 
 import json
+import subprocess
 import time
 import unittest
 
+from queued_site import QUEUECTL
 from test_daemon_jobs import JobTest, job
 
 
@@ -80,7 +82,8 @@ class Arrays(JobTest):
         self.assertEqual(whole["spec"]["array"], {"indices": "0-49", "maxParallel": 3})
         by_id = self.item(site, whole["metadata"]["id"] + "[2]")
         self.assertEqual(by_id["metadata"]["arrayIndex"], 2)
-        code, _, err = site.ctl("describe", name + "[7]")
+        self.assertEqual(site.ctl("wait", name + "[7]", "--timeout", "300ms")[0], 124)
+        code, _, err = site.ctl("watch", name + "[7]")
         self.assertEqual(code, 3)
         self.assertIn("has not begun", err)
         self.assertEqual(site.ctl("cancel", name + "[1]")[0], 0)
@@ -94,6 +97,57 @@ class Arrays(JobTest):
         self.assertEqual(self.running(name), 0)
         self.assertEqual({i["status"]["state"] for i in self.indices(site, name).values()}, {"Cancelled"})
         self.assertEqual(self.item(site, name)["status"]["array"]["cancelled"], 50)
+
+    def test_indices_that_have_not_begun_are_held_cancelled_and_put_first_over_kills(self):
+        site = self.start()
+        self.cluster(site)
+        name = self.submit(site, array(run="1h", said="indices: 0-9, maxParallel: 1"))
+        self.wait_state(site, name, "Running")
+        self.assertEqual(site.ctl("cancel", name + "[2-3]"), (0, "job/%s[2-3] cancelled\n" % name, ""))
+        self.assertEqual(site.ctl("hold", name + "[1,4]", "--reason", "bad data")[:2],
+                         (0, "job/%s[1,4] is Held\n" % name))
+        self.assertEqual(site.ctl("prioritize", name + "[8]", "high")[0], 0)
+        site.stop()  # SIGKILL
+        site.start()
+        self.wait_state(site, name, "Running")
+        held = self.item(site, name + "[4]")
+        self.assertEqual(held["status"]["state"], "Held")
+        self.assertEqual(held["status"]["reason"]["code"], "Held")
+        self.assertIn("bad data", held["status"]["reason"]["text"])
+        self.assertNotIn("id", held["metadata"])
+        self.assertEqual(held["metadata"]["arrayIndex"], 4)
+        self.assertEqual(self.item(site, name + "[3]")["status"]["state"], "Cancelled")
+        first = self.item(site, name + "[8]")
+        self.assertEqual(first["status"]["state"], "Pending")
+        self.assertEqual(first["spec"]["priorityClass"], "normal")  # of the array
+        why = site.ctl("why", name + "[8]")[1]
+        self.assertIn("index 8 is number 1 of 5 in turn", why)
+        self.assertIn("1 of 1 indices running", why)
+        self.assertIn("bad data", site.ctl("why", name + "[1]")[1])
+        self.assertEqual(site.ctl("hold", name + "[0]")[0], 5)  # it runs
+        self.assertEqual(site.ctl("cancel", name + "[12]")[0], 2)
+        self.assertEqual(site.ctl("update", name + "[5]", "--tenant", "speech")[0], 2)
+        self.assertEqual(site.ctl("requeue", name)[0], 0)  # all that run: index 0
+        self.assertEqual(site.ctl("cancel", name + "[0]")[0], 0)
+        self.assertEqual(site.ctl("wait", name + "[0]")[0], 120)
+        end = time.monotonic() + 30
+        while 8 not in self.indices(site, name):
+            self.assertLess(time.monotonic(), end, site.log())
+            time.sleep(0.1)
+        self.assertEqual(site.ctl("release", name)[0], 0)
+        self.assertEqual(self.item(site, name + "[4]")["status"]["state"], "Pending")
+        waits = []
+        for i in (4, 5):
+            argv = [QUEUECTL, "--endpoint", "ipc://" + site.socket, "wait", "%s[%d]" % (name, i)]
+            waits.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL))
+            self.addCleanup(waits[-1].kill)
+        time.sleep(0.5)
+        self.assertEqual(site.ctl("cancel", name + "[5]")[0], 0)
+        self.assertEqual(waits[1].wait(timeout=20), 120)
+        self.assertEqual(site.ctl("cancel", name + "[0-9]")[0], 0)
+        self.assertEqual(site.ctl("wait", name)[0], 120)
+        self.assertEqual(waits[0].wait(timeout=20), 120)
+        self.assertEqual(self.item(site, name)["status"]["array"]["cancelled"], 10)
 
     def test_a_failed_index_of_a_fail_fast_array_ends_all_and_its_code_is_the_arrays(self):
         site = self.start()

@@ -106,6 +106,8 @@ static void add_totals(struct totals *t, const struct sim *s)
     t->refused += s->client.n_refused;
     t->again += s->client.n_again;
     t->conflicts += s->client.n_conflicts;
+    if (s->client.n_parts)
+        sim_met(&t->met, "(part of an array changed)", s->client.n_parts);
     t->bad += s->client.n_bad_specs;
     t->ended += s->n_jobs_ended;
     t->moved += s->n_moved;

@@ -60,6 +60,20 @@ static struct promise *find_promise(const struct client *c, struct job_id job)
     return NULL;
 }
 
+/* Those of the array that the request names; none: all. */
+static void part_of(const struct client *c, const struct request *r, struct indices *ret)
+{
+    const struct job *j = state_job(c->state, r->job);
+    struct indices range = {.n = 0};
+
+    if (!r->is_part || !j || !j->array)
+        return;
+    for (uint32_t i = r->part.from; i <= r->part.to; i++)
+        (void)indices_add(&range, i);
+    indices_select(ret, &j->array->all, &range, true);
+    indices_fini(&range);
+}
+
 /* The spec that the job had first, with other wishes: of the tenant's namespace when it moves. */
 static void send_update(struct client *c, struct request *r, struct inbox *inbox)
 {
@@ -88,6 +102,9 @@ static void send_update(struct client *c, struct request *r, struct inbox *inbox
     }
     ev.u.update = (struct ev_update){.job = r->job, .spec = spec, .n_updates = j->n_updates};
     ev.u.update.ref = ref_of(c, r);
+    ev.u.update.has_class = r->seed / 3 % 2;
+    ev.u.update.has_runtime = !ev.u.update.has_class || r->seed / 6 % 2;
+    part_of(c, r, &ev.u.update.part);
     (void)inbox_push(inbox, &ev);
 }
 
@@ -108,6 +125,7 @@ static void send(struct client *c, struct request *r, struct inbox *inbox, usec_
         ev.kind = EV_JOB_VERB;
         ev.u.verb = (struct ev_verb){.job = r->job, .caller.is_admin = true, .verb = r->verb};
         ev.u.verb.ref = ref_of(c, r);
+        part_of(c, r, &ev.u.verb.part);
         (void)inbox_push(inbox, &ev);
         return;
     }
@@ -158,14 +176,40 @@ static void submit(struct client *c, struct inbox *inbox, usec_t now)
     send(c, r, inbox, now);
 }
 
-void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job_id job)
+/* Of an array: the whole, some of its indices, or one that has a job. Without a draw, so that
+ * older seeds stay what they were. */
+static struct job_id aim(const struct client *c, struct request *r, struct job_id job, usec_t now)
+{
+    const struct job *j = state_job(c->state, job);
+    uint64_t at = (uint64_t)now;
+    bool is_saved = r->is_verb && r->verb == VERB_CHECKPOINTED;
+
+    if (!j || !j->array)
+        return job;
+    if ((is_saved || at / 1000 % 3 == 0) && !r->is_update && j->array->live.n)
+        return j->array->live.v[at / 7 % j->array->live.n]->id;
+    r->is_part = !is_saved && at / 1000 % 3 == 1;
+    r->part.from = (uint32_t)(at / 13 % 12);
+    r->part.to = r->part.from + (uint32_t)(at / 17 % 8);
+    return job;
+}
+
+static void cancel(struct client *c, struct inbox *inbox, struct job_id job, usec_t now,
+                   bool is_some)
 {
     struct request *r = new_request(c);
 
     r->is_verb = true;
     r->verb = VERB_CANCEL;
     r->job = job;
+    if (is_some)
+        r->job = aim(c, r, job, now);
     send(c, r, inbox, now);
+}
+
+void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job_id job)
+{
+    cancel(c, inbox, job, now, false);
 }
 
 /* One of those promised lately, now and then none. */
@@ -177,18 +221,6 @@ static struct job_id some_job(const struct client *c, usec_t now)
         return (struct job_id){now > 0 ? (uint64_t)now : 1};
     back = rng_below(c->rng, c->promises.n < 12 ? (uint32_t)c->promises.n : 12);
     return c->promises.v[c->promises.n - 1 - back].job;
-}
-
-/* Of an array: one of its indices for what the whole cannot do, and now and then for the rest.
- * Without a draw, so that older seeds stay what they were. */
-static struct job_id one_of(const struct client *c, struct job_id job, enum job_verb verb,
-                            usec_t now)
-{
-    const struct job *j = state_job(c->state, job);
-
-    if (!j || !j->array || !j->array->live.n || (verb < VERB_REQUEUE && now / 1000 % 3))
-        return job;
-    return j->array->live.v[(uint64_t)now / 7 % j->array->live.n]->id;
 }
 
 /* Held jobs are released more often than others are held: they have to end, too. */
@@ -203,7 +235,7 @@ static void change(struct client *c, struct inbox *inbox, usec_t now)
 
     r->is_verb = true;
     r->verb = verbs[rng_below(c->rng, ARRAY_LEN(verbs))];
-    r->job = job = one_of(c, job, r->verb, now);
+    r->job = job = aim(c, r, job, now);
     send(c, r, inbox, now);
     if (r->verb == VERB_PREEMPT && rng_one_in(c->rng, 2)) { /* it saves at once */
         r = new_request(c);
@@ -213,7 +245,7 @@ static void change(struct client *c, struct inbox *inbox, usec_t now)
         send(c, r, inbox, now);
     }
     if (r->verb >= VERB_REQUEUE && rng_one_in(c->rng, 3)) /* on its way back to the queue */
-        client_cancel(c, inbox, now, job);
+        cancel(c, inbox, job, now, true);
 }
 
 static void update(struct client *c, struct inbox *inbox, usec_t now)
@@ -228,6 +260,8 @@ static void update(struct client *c, struct inbox *inbox, usec_t now)
         r->is_update = n == 1;
         r->verb = VERB_HOLD;
         r->job = job;
+        if (r->is_update)
+            (void)aim(c, r, job, now);
         send(c, r, inbox, now);
     }
 }
@@ -307,7 +341,7 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
     if (what < (c->is_calm ? 3 : 14) || (c->is_busy && what >= 90))
         submit(c, inbox, now);
     else if (what < 18)
-        client_cancel(c, inbox, now, some_job(c, now));
+        cancel(c, inbox, some_job(c, now), now, true);
     else if (what < 22)
         repeat(c, inbox, now);
     else if (what < 28)
@@ -375,6 +409,7 @@ int client_answer(struct client *c, const struct reply *reply, usec_t now, struc
         c->n_again++;
     else
         c->n_accepted++;
+    c->n_parts += a->code == ERR_OK && r->is_part;
     if (a->code == ERR_OK && !r->is_verb && !r->is_dry_run) {
         if (a->job.v == 0)
             return err_set(err, ERR_INTERNAL, "request %u: accepted without a job", r->number);

@@ -12,6 +12,7 @@
 
 #include "core/effect.h"
 #include "port/inbox.h"
+#include "spec/indices.h"
 #include "spec/settings.h"
 #include "util/err.h"
 #include "util/vec.h"
@@ -26,6 +27,8 @@ struct request {
     uint32_t key;    /* submit key number; 0 none */
     bool is_verb, is_update, is_dry_run, require_feasible;
     enum job_verb verb;
+    bool is_part; /* of a job array: only these of its indices */
+    struct index_range part;
     struct job_id job;  /* to cancel; or the one that was promised */
     usec_t asked_at;    /* last time */
     usec_t answered_at; /* 0: never */
@@ -55,6 +58,7 @@ struct client {
     VEC(struct request) requests;
     VEC(struct promise) promises;
     uint64_t last_token;
+    uint64_t n_parts; /* changes of parts of an array that were accepted */
     uint64_t n_accepted, n_refused, n_conflicts, n_again, n_bad_specs;
 };
 

@@ -12,65 +12,8 @@
 #include "core/array.h"
 #include "spec/indices.h"
 #include "view/explain.h"
-#include "../fake/fake_core.h"
-#include "../fake/invariant.h"
+#include "../fake/fake_array.h"
 #include "util/mem.h"
-
-static struct spec *array_spec(const char *indices, uint32_t parallel)
-{
-    struct spec *s = site_spec("sweep", 1, 8);
-
-    s->array_indices = arena_strdup(&s->arena, indices);
-    s->array_parallel = parallel;
-    return s;
-}
-
-static struct job *submitted(struct core *c, struct spec *s)
-{
-    struct answer a = core_submit(c, s);
-
-    assert_int_equal(a.code, ERR_OK);
-    return core_job(c, a);
-}
-
-static struct job *index_of(struct core *c, const struct job *array, uint32_t index)
-{
-    for (size_t i = 0; i < c->state->by_id.n; i++) {
-        struct job *j = c->state->by_id.v[i];
-
-        if (j->array_id.v == array->id.v && j->array_index == index)
-            return j;
-    }
-    return NULL;
-}
-
-static void check(struct core *c)
-{
-    struct err err = {0};
-
-    if (state_check(c->state, &err))
-        fail_msg("%s", err.text);
-}
-
-static void cycle(struct core *c)
-{
-    (void)core_cycle(c);
-    check(c);
-}
-
-static void run(struct core *c, struct job *j)
-{
-    assert_int_equal(j->state, JOB_BINDING);
-    core_see_all(c, j->id, POD_RUNNING);
-    assert_int_equal(j->state, JOB_RUNNING);
-}
-
-static void end(struct core *c, struct job *j, int exit_code)
-{
-    core_see(c, j, 0, exit_code ? POD_FAILED : POD_SUCCEEDED, (int16_t)exit_code);
-    cycle(c);
-    core_pass(c, 1);
-}
 
 static uint32_t n_jobs(const struct core *c)
 {
@@ -80,37 +23,37 @@ static uint32_t n_jobs(const struct core *c)
 static void an_array_is_one_record_until_an_index_has_its_turn(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-49", 2));
+    struct job *a = array_submitted(c, array_spec("0-49", 2));
 
     assert_int_equal(n_jobs(c), 1);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(n_jobs(c), 3);
     assert_int_equal(a->array->waiting.n, 48);
     assert_int_equal(a->array->waiting.ranges.n, 1);
-    assert_string_equal(index_of(c, a, 1)->base, a->name);
-    run(c, index_of(c, a, 0));
+    assert_string_equal(array_job(c, a, 1)->base, a->name);
+    array_run(c, array_job(c, a, 0));
     assert_int_equal(array_shown_state(a), JOB_RUNNING);
 }
 
 static void never_more_indices_run_than_max_parallel_allows(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-9", 3));
+    struct job *a = array_submitted(c, array_spec("0-9", 3));
     struct explain x;
 
     for (uint32_t i = 0; i < 10; i++) {
         uint32_t begun = i + 3 < 10 ? i + 3 : 10;
 
-        cycle(c);
+        array_cycle(c);
         assert_int_equal(a->array->waiting.n, 10 - begun);
         assert_int_equal(a->array->live.n, begun - i);
-        run(c, index_of(c, a, i));
+        array_run(c, array_job(c, a, i));
         if (i == 0) {
             explain_job(c->state, a, c->now, &x);
             assert_string_equal(x.code, "ArrayLimit");
             assert_string_equal(x.text, "3 of 3 indices running");
         }
-        end(c, index_of(c, a, i), 0);
+        array_end(c, array_job(c, a, i), 0);
     }
     assert_int_equal(a->state, JOB_SUCCEEDED);
     assert_int_equal(a->exit_code, 0);
@@ -120,16 +63,16 @@ static void never_more_indices_run_than_max_parallel_allows(void **state)
 static void an_array_waits_for_what_its_next_index_waits_for(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-9", 0));
+    struct job *a = array_submitted(c, array_spec("0-9", 0));
     struct explain x;
 
-    cycle(c);
+    array_cycle(c);
     core_pass(c, 1);
     assert_int_equal(a->array->live.n, 5); /* four nodes, and the next that waits for one */
     explain_job(c->state, a, c->now, &x);
     assert_string_equal(x.code, "InsufficientGpus");
     assert_int_equal(x.position, 1);
-    assert_string_equal(index_of(c, a, 3)->name + strlen(a->name), "[3]");
+    assert_string_equal(array_job(c, a, 3)->name + strlen(a->name), "[3]");
 }
 
 static void the_highest_exit_code_of_its_indices_is_the_arrays(void **state)
@@ -139,14 +82,14 @@ static void the_highest_exit_code_of_its_indices_is_the_arrays(void **state)
     struct job *a;
 
     s->max_restarts = 0;
-    a = submitted(c, s);
-    cycle(c);
+    a = array_submitted(c, s);
+    array_cycle(c);
     for (uint32_t i = 1; i <= 7; i += 3)
-        run(c, index_of(c, a, i));
-    end(c, index_of(c, a, 1), 3);
-    end(c, index_of(c, a, 4), 7);
+        array_run(c, array_job(c, a, i));
+    array_end(c, array_job(c, a, 1), 3);
+    array_end(c, array_job(c, a, 4), 7);
     assert_int_equal(array_shown_state(a), JOB_RUNNING);
-    end(c, index_of(c, a, 7), 0);
+    array_end(c, array_job(c, a, 7), 0);
     assert_int_equal(a->state, JOB_FAILED);
     assert_int_equal(a->exit_code, 7);
     assert_string_equal(a->reason.code, "IndicesFailed");
@@ -161,17 +104,17 @@ static void fail_fast_cancels_what_runs_and_what_waits(void **state)
 
     s->max_restarts = 0;
     s->array_fails_fast = true;
-    a = submitted(c, s);
-    cycle(c);
+    a = array_submitted(c, s);
+    array_cycle(c);
     for (uint32_t i = 0; i < 3; i++)
-        run(c, index_of(c, a, i));
-    end(c, index_of(c, a, 1), 9);
+        array_run(c, array_job(c, a, i));
+    array_end(c, array_job(c, a, 1), 9);
     assert_int_equal(a->state, JOB_STOPPING);
-    assert_int_equal(index_of(c, a, 0)->state, JOB_STOPPING);
-    assert_int_equal(index_of(c, a, 2)->outcome, JOB_CANCELLED);
-    core_gone_all(c, index_of(c, a, 0)->id);
-    core_gone_all(c, index_of(c, a, 2)->id);
-    cycle(c);
+    assert_int_equal(array_job(c, a, 0)->state, JOB_STOPPING);
+    assert_int_equal(array_job(c, a, 2)->outcome, JOB_CANCELLED);
+    core_gone_all(c, array_job(c, a, 0)->id);
+    core_gone_all(c, array_job(c, a, 2)->id);
+    array_cycle(c);
     assert_int_equal(a->state, JOB_FAILED);
     assert_int_equal(a->exit_code, 9);
     assert_int_equal(a->array->n_cancelled, 99);
@@ -185,10 +128,10 @@ static void without_fail_fast_the_others_go_on(void **state)
     struct job *a;
 
     s->max_restarts = 0;
-    a = submitted(c, s);
-    cycle(c);
-    run(c, index_of(c, a, 0));
-    end(c, index_of(c, a, 0), 1);
+    a = array_submitted(c, s);
+    array_cycle(c);
+    array_run(c, array_job(c, a, 0));
+    array_end(c, array_job(c, a, 0), 1);
     assert_int_equal(a->array->waiting.n, 2);
     assert_int_equal(a->array->live.n, 2);
 }
@@ -196,16 +139,16 @@ static void without_fail_fast_the_others_go_on(void **state)
 static void cancel_ends_the_array_and_all_of_it(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-9", 2));
+    struct job *a = array_submitted(c, array_spec("0-9", 2));
 
-    cycle(c);
-    run(c, index_of(c, a, 0));
+    array_cycle(c);
+    array_run(c, array_job(c, a, 0));
     assert_int_equal(core_cancel(c, a->id).code, ERR_OK);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(a->state, JOB_STOPPING);
-    core_gone_all(c, index_of(c, a, 0)->id);
-    core_gone_all(c, index_of(c, a, 1)->id);
-    cycle(c);
+    core_gone_all(c, array_job(c, a, 0)->id);
+    core_gone_all(c, array_job(c, a, 1)->id);
+    array_cycle(c);
     assert_int_equal(a->state, JOB_CANCELLED);
     assert_int_equal(a->array->n_cancelled, 10);
 }
@@ -213,55 +156,53 @@ static void cancel_ends_the_array_and_all_of_it(void **state)
 static void a_held_array_starts_no_index_and_a_released_one_does(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-9", 6)), *next;
+    struct job *a = array_submitted(c, array_spec("0-9", 6)), *next;
     struct explain x;
 
-    cycle(c);
+    array_cycle(c);
     for (uint32_t i = 0; i < 4; i++)
-        run(c, index_of(c, a, i));
-    next = index_of(c, a, 4);
+        array_run(c, array_job(c, a, i));
+    next = array_job(c, a, 4);
     assert_non_null(next->bucket);
     assert_int_equal(core_verb(c, a->id, VERB_HOLD).code, ERR_OK);
-    cycle(c);
+    array_cycle(c);
     assert_null(next->bucket);
     explain_job(c->state, next, c->now, &x);
     assert_string_equal(x.code, "Held");
     assert_int_equal(array_shown_state(a), JOB_RUNNING);
-    assert_int_equal(core_verb(c, a->id, VERB_REQUEUE).code, ERR_CONFLICT);
-    assert_non_null(strstr(core_last(c, EFFECT_REPLY)->u.reply->answer.text, "name one index"));
-    end(c, index_of(c, a, 0), 0);
+    array_end(c, array_job(c, a, 0), 0);
     assert_int_equal(next->state, JOB_PENDING);
     assert_int_equal(core_verb(c, a->id, VERB_RELEASE).code, ERR_OK);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(next->state, JOB_BINDING);
 }
 
 static void an_array_that_is_held_while_its_last_index_runs_ends_well(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("3", 0));
+    struct job *a = array_submitted(c, array_spec("3", 0));
 
-    cycle(c);
-    run(c, index_of(c, a, 3));
+    array_cycle(c);
+    array_run(c, array_job(c, a, 3));
     (void)core_verb(c, a->id, VERB_HOLD);
-    end(c, index_of(c, a, 3), 0);
+    array_end(c, array_job(c, a, 3), 0);
     assert_int_equal(a->state, JOB_SUCCEEDED);
 }
 
 static void one_index_is_cancelled_and_the_others_go_on(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-2", 1));
+    struct job *a = array_submitted(c, array_spec("0-2", 1));
 
-    cycle(c);
-    run(c, index_of(c, a, 0));
-    (void)core_cancel(c, index_of(c, a, 0)->id);
-    core_gone_all(c, index_of(c, a, 0)->id);
-    cycle(c);
-    run(c, index_of(c, a, 1));
-    end(c, index_of(c, a, 1), 0);
-    run(c, index_of(c, a, 2));
-    end(c, index_of(c, a, 2), 0);
+    array_cycle(c);
+    array_run(c, array_job(c, a, 0));
+    (void)core_cancel(c, array_job(c, a, 0)->id);
+    core_gone_all(c, array_job(c, a, 0)->id);
+    array_cycle(c);
+    array_run(c, array_job(c, a, 1));
+    array_end(c, array_job(c, a, 1), 0);
+    array_run(c, array_job(c, a, 2));
+    array_end(c, array_job(c, a, 2), 0);
     assert_int_equal(a->state, JOB_CANCELLED);
     assert_string_equal(job_reason_text(a), "1 of 3 indices were cancelled");
 }
@@ -269,19 +210,19 @@ static void one_index_is_cancelled_and_the_others_go_on(void **state)
 static void an_index_that_restarts_keeps_its_place(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-2", 1)), *j;
+    struct job *a = array_submitted(c, array_spec("0-2", 1)), *j;
 
-    cycle(c);
-    j = index_of(c, a, 0);
-    run(c, j);
+    array_cycle(c);
+    j = array_job(c, a, 0);
+    array_run(c, j);
     core_see(c, j, 0, POD_FAILED, 1);
     core_gone_all(c, j->id);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(j->state, JOB_PENDING);
     assert_int_equal(a->array->live.n, 1);
     assert_int_equal(array_shown_state(a), JOB_PENDING);
     core_pass(c, 60 * USEC_PER_SEC);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(j->state, JOB_BINDING);
     assert_int_equal(j->attempt, 2);
 }
@@ -289,7 +230,7 @@ static void an_index_that_restarts_keeps_its_place(void **state)
 static void an_array_begins_when_what_it_depends_on_has_succeeded(void **state)
 {
     struct core *c = *state;
-    struct job *first = submitted(c, site_spec("first", 1, 8)), *a, *last;
+    struct job *first = array_submitted(c, site_spec("first", 1, 8)), *a, *last;
     struct spec *s = array_spec("0-1", 0), *t = site_spec("last", 1, 8);
 
     s->depends_on.n = t->depends_on.n = 1;
@@ -297,21 +238,21 @@ static void an_array_begins_when_what_it_depends_on_has_succeeded(void **state)
     s->depends_on.v[0] = (struct spec_pair){"first", "succeeded"};
     t->depends_on.v = arena_alloc(&t->arena, sizeof(*t->depends_on.v));
     t->depends_on.v[0] = (struct spec_pair){"sweep", "succeeded"};
-    a = submitted(c, s);
-    last = submitted(c, t);
-    cycle(c);
+    a = array_submitted(c, s);
+    last = array_submitted(c, t);
+    array_cycle(c);
     assert_int_equal(a->array->waiting.n, 2);
-    run(c, first);
-    end(c, first, 0);
+    array_run(c, first);
+    array_end(c, first, 0);
     core_pass(c, 1);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(a->array->waiting.n, 0);
     for (uint32_t i = 0; i < 2; i++) {
-        run(c, index_of(c, a, i));
-        end(c, index_of(c, a, i), 0);
+        array_run(c, array_job(c, a, i));
+        array_end(c, array_job(c, a, i), 0);
     }
     core_pass(c, 1);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(last->state, JOB_BINDING);
 }
 
@@ -322,18 +263,18 @@ static void the_indices_of_an_array_share_its_service(void **state)
     struct job *a;
 
     s->roles[0].replicas = 2;
-    a = submitted(c, s);
-    cycle(c);
+    a = array_submitted(c, s);
+    array_cycle(c);
     assert_true(a->has_service);
     for (uint32_t i = 0; i < 2; i++) {
-        struct job *j = index_of(c, a, i);
+        struct job *j = array_job(c, a, i);
         char name[POD_NAME_TEXT], wanted[POD_NAME_TEXT];
 
         (void)snprintf(wanted, sizeof(wanted), "%s-worker-%u-1", a->name, (unsigned)i * 2 + 1);
         assert_string_equal(job_pod_name(name, j, &j->members[1]), wanted);
-        run(c, j);
+        array_run(c, j);
         core_see_all(c, j->id, POD_SUCCEEDED);
-        cycle(c);
+        array_cycle(c);
         assert_int_equal(j->state, JOB_SUCCEEDED);
     }
     assert_int_equal(a->state, JOB_STOPPING);
@@ -348,24 +289,24 @@ static void an_array_counts_as_many_waiting_jobs_as_it_has_indices(void **state)
     struct core *c = *state;
 
     c->settings.tenants[0].max_pending = 12;
-    (void)submitted(c, array_spec("0-9", 1));
+    (void)array_submitted(c, array_spec("0-9", 1));
     assert_int_equal(core_submit(c, array_spec("0-2", 1)).code, ERR_EXHAUSTED);
-    (void)submitted(c, array_spec("0-1", 1));
+    (void)array_submitted(c, array_spec("0-1", 1));
     assert_int_equal(core_submit(c, site_spec("one", 1, 1)).code, ERR_EXHAUSTED);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(core_submit(c, array_spec("0-1", 1)).code, ERR_OK);
 }
 
 static void what_is_updated_holds_for_the_indices_that_wait(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-9", 0));
+    struct job *a = array_submitted(c, array_spec("0-9", 0));
     struct event ev = {.kind = EV_JOB_UPDATE, .u.update = {.ref.reply_token = 1}};
     struct job *waits;
 
-    cycle(c);
-    run(c, index_of(c, a, 0));
-    waits = index_of(c, a, 4);
+    array_cycle(c);
+    array_run(c, array_job(c, a, 0));
+    waits = array_job(c, a, 4);
     ev.u.update.spec = array_spec("0-9", 0);
     ev.u.update.spec->priority = 100;
     ev.u.update.spec->priority_class = "low";
@@ -373,16 +314,16 @@ static void what_is_updated_holds_for_the_indices_that_wait(void **state)
     ev.u.update.spec->topology_required = "rack";
     ev.u.update.job = a->id;
     assert_true(core_apply(c, &ev));
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(a->priority, 100);
     assert_int_equal(waits->priority, 100);
     assert_string_equal(waits->priority_class, "low");
     assert_int_equal(waits->max_runtime_us, 7 * USEC_PER_SEC);
     assert_ptr_equal(waits->demand, a->demand);
-    assert_int_not_equal(index_of(c, a, 0)->priority, 100); /* it runs */
-    end(c, index_of(c, a, 0), 0);
+    assert_int_not_equal(array_job(c, a, 0)->priority, 100); /* it runs */
+    array_end(c, array_job(c, a, 0), 0);
     assert_int_equal(waits->state, JOB_BINDING);
-    assert_int_equal(index_of(c, a, 5)->priority, 100);
+    assert_int_equal(array_job(c, a, 5)->priority, 100);
 }
 
 static void the_same_key_gives_the_same_array(void **state)
@@ -393,8 +334,8 @@ static void the_same_key_gives_the_same_array(void **state)
     struct job *a;
 
     s->submit_key = again->submit_key = other->submit_key = "k";
-    a = submitted(c, s);
-    cycle(c);
+    a = array_submitted(c, s);
+    array_cycle(c);
     assert_int_equal(core_submit(c, again).job.v, a->id.v);
     assert_int_equal(core_submit(c, other).code, ERR_CONFLICT);
 }
@@ -406,12 +347,12 @@ static void max_queue_time_of_an_index_ends_the_wait_of_all(void **state)
     struct job *a;
 
     s->max_queue_us = 600 * USEC_PER_SEC;
-    a = submitted(c, s);
-    cycle(c);
+    a = array_submitted(c, s);
+    array_cycle(c);
     for (uint32_t i = 0; i < 4; i++)
-        run(c, index_of(c, a, i));
+        array_run(c, array_job(c, a, i));
     core_pass(c, 601 * USEC_PER_SEC);
-    cycle(c);
+    array_cycle(c);
     assert_int_equal(a->state, JOB_STOPPING);
     assert_int_equal(a->outcome, JOB_TIMED_OUT);
     assert_int_equal(a->array->waiting.n, 0);
@@ -420,18 +361,18 @@ static void max_queue_time_of_an_index_ends_the_wait_of_all(void **state)
 static void the_records_of_ended_indices_go_and_the_array_stays(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-2", 1));
+    struct job *a = array_submitted(c, array_spec("0-2", 1));
 
     for (uint32_t i = 0; i < 3; i++) {
-        cycle(c);
-        run(c, index_of(c, a, i));
-        end(c, index_of(c, a, i), 0);
+        array_cycle(c);
+        array_run(c, array_job(c, a, i));
+        array_end(c, array_job(c, a, i), 0);
     }
     assert_int_equal(n_jobs(c), 4);
     core_pass(c, 2 * 3600 * USEC_PER_SEC);
     core_pass(c, 2 * USEC_PER_SEC);
     assert_int_equal(n_jobs(c), 1);
-    check(c);
+    array_check(c);
     assert_int_equal(a->array->succeeded.n, 3);
     core_pass(c, INT64_C(72) * 3600 * USEC_PER_SEC);
     assert_int_equal(n_jobs(c), 0);
@@ -441,21 +382,21 @@ static void the_records_of_ended_indices_go_and_the_array_stays(void **state)
 static void an_array_outlives_its_indices_over_any_jump_of_time(void **state)
 {
     struct core *c = *state;
-    struct job *a = submitted(c, array_spec("0-2", 1));
+    struct job *a = array_submitted(c, array_spec("0-2", 1));
 
-    cycle(c);
-    run(c, index_of(c, a, 0));
-    end(c, index_of(c, a, 0), 0);
+    array_cycle(c);
+    array_run(c, array_job(c, a, 0));
+    array_end(c, array_job(c, a, 0), 0);
     (void)core_cancel(c, a->id);
-    cycle(c);
-    core_gone_all(c, index_of(c, a, 1)->id);
-    cycle(c);
+    array_cycle(c);
+    core_gone_all(c, array_job(c, a, 1)->id);
+    array_cycle(c);
     assert_int_equal(a->state, JOB_CANCELLED);
     for (int i = 0; i < 5; i++) {
         core_pass(c, INT64_C(100) * 3600 * USEC_PER_SEC);
         for (size_t k = 0; k < c->state->by_id.n; k++)
             assert_true(!c->state->by_id.v[k]->array_id.v || c->state->by_id.v[0]->array);
-        check(c);
+        array_check(c);
     }
     assert_int_equal(n_jobs(c), 0);
 }

@@ -95,6 +95,53 @@ static void a_set_is_what_was_put_in_and_not_taken_out(void **state)
     indices_fini(&s);
 }
 
+enum { SMALL = 24 };
+
+static void fill(struct indices *s, uint64_t *seed)
+{
+    *s = (struct indices){.n = 0};
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    for (uint32_t i = 0; i < SMALL; i++)
+        if (*seed >> (20 + i) & 1)
+            (void)indices_add(s, i);
+}
+
+/* Every index on its own, against the sets as wholes; the ranges are as few as they can be. */
+static void two_sets_are_joined_cut_and_taken_from_each_other(void **state)
+{
+    uint64_t seed = 1;
+
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        struct indices a, b, both, left, all, again = {.n = 0};
+
+        fill(&a, &seed);
+        fill(&b, &seed);
+        indices_select(&both, &a, &b, true);
+        indices_select(&left, &a, &b, false);
+        indices_copy(&all, &a);
+        indices_join(&all, &b);
+        for (uint32_t i = 0; i < SMALL; i++) {
+            bool in_a = indices_has(&a, i), in_b = indices_has(&b, i);
+
+            assert_int_equal(indices_has(&both, i), in_a && in_b);
+            assert_int_equal(indices_has(&left, i), in_a && !in_b);
+            assert_int_equal(indices_has(&all, i), in_a || in_b);
+            if (in_a || in_b)
+                (void)indices_add(&again, i);
+        }
+        assert_int_equal(both.n + left.n, a.n);
+        assert_int_equal(all.n, b.n + left.n);
+        assert_int_equal(all.ranges.n, again.ranges.n);
+        indices_fini(&a);
+        indices_fini(&b);
+        indices_fini(&both);
+        indices_fini(&left);
+        indices_fini(&all);
+        indices_fini(&again);
+    }
+}
+
 static void a_long_set_is_cut_when_it_is_shown(void **state)
 {
     struct indices s;
@@ -167,6 +214,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(what_is_no_set_of_indices_is_refused),
         cmocka_unit_test(a_set_is_what_was_put_in_and_not_taken_out),
+        cmocka_unit_test(two_sets_are_joined_cut_and_taken_from_each_other),
         cmocka_unit_test(a_long_set_is_cut_when_it_is_shown),
         cmocka_unit_test(an_array_that_cannot_be_is_refused_with_its_path),
     };
