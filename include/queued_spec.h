@@ -76,6 +76,7 @@ struct queued_role {
     const char *name;
     uint32_t replicas, min_replicas; /* the latter of an elastic role */
     uint32_t spares;                 /* hosts held beside, for pods that are lost */
+    const char *start_after;         /* role that has to run before its pods are made; NULL: none */
     uint32_t gpus;                   /* per pod */
     size_t n_gpu_models;
     const char *const *gpu_models; /* in order of preference */

@@ -80,6 +80,7 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
         p->is_bound = m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
         p->has_ended = m->phase == MEMBER_SUCCEEDED || m->phase == MEMBER_FAILED ||
                        (!is_stop && (m->phase == MEMBER_GONE || m->mend == MEND_RECALLED));
+        p->waits = m->waits;
         g->n_pods++;
     }
     if (!is_stop)
@@ -88,8 +89,9 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
 
 bool gang_is_wanted(const struct job *j, bool is_stop)
 {
-    /* a running gang may have grown */
-    return is_stop != (j->state == JOB_BINDING || j->state == JOB_RUNNING);
+    /* a running gang may have grown, and one that starts may have roles that come later */
+    return is_stop != (j->state == JOB_BINDING || j->state == JOB_RUNNING ||
+                       (j->state == JOB_STARTING && j->demand->has_after));
 }
 
 void gang_fini(struct gang *g)

@@ -243,6 +243,7 @@ static struct document *role(struct arena *a, const Queued__V1__Role *r)
         document_put_int(a, d, "replicas", r->replicas);
     if (r->spares)
         document_put_int(a, d, "spares", r->spares);
+    document_put_text(a, d, "startAfter", r->start_after);
     if (r->min_replicas)
         document_put_int(a, d, "minReplicas", r->min_replicas);
     document_put_text(a, d, "image", r->image);

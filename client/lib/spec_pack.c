@@ -199,6 +199,7 @@ static Queued__V1__Role *pack_role(const struct queued_role *r, struct arena *ar
     m->min_replicas = r->min_replicas;
     m->has_spares = r->spares > 0;
     m->spares = r->spares;
+    m->start_after = text(r->start_after);
     pack_resources(m, r, arena);
     m->image = text(r->image);
     m->n_command = r->n_command;

@@ -241,7 +241,7 @@ static const struct yaml_field role_fields[] = {
     {"minReplicas", read_min_replicas, 0, false, NULL},
     {"spares", read_spares, 0, false, NULL},
     {"leader", NULL, 0, false, SPEC_LATER},
-    {"startAfter", NULL, 0, false, SPEC_LATER},
+    {"startAfter", read_text, offsetof(struct role_draft, role.start_after), false, NULL},
     {"template", NULL, 0, false, SPEC_LATER},
     {"envFrom", read_env_from, 0, false, NULL},
     {"secrets", NULL, 0, false, "is not acted on by this version; use envFrom or valueFrom of env"},

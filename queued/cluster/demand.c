@@ -119,8 +119,8 @@ uint64_t role_slots_within(const struct demand_role *role, const struct cluster 
     return slots;
 }
 
-static void fill_role(struct cluster *c, struct demand_role *d, const struct spec_role *r,
-                      uint64_t closed)
+static void fill_role(struct cluster *c, struct demand_role *d, const struct spec *spec,
+                      const struct spec_role *r, uint64_t closed)
 {
     size_t len = strlen(r->name);
 
@@ -153,6 +153,7 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
     }
     if (r->gpu_models.n && d->n_models == 0) /* all left the configuration */
         d->models[d->n_models++] = MODELS_MAX;
+    d->after = r->start_after ? 1 + spec_role(spec, r->start_after) : 0;
     d->constraint = constraint_intern(&c->constraints, r, closed);
     d->same_driver = r->gpus && !r->mixed_drivers;
     if (r->spread.key)
@@ -228,6 +229,11 @@ static void describe_role(struct str *b, const struct spec_role *r)
     add_amount(b, r->replicas);
     if (r->spares)
         str_addf(b, "\x1eh%u,", r->spares);
+    if (r->start_after)
+        str_addf(b,
+                 "\x1e"
+                 "a%s,",
+                 r->start_after);
     if (spec_role_min(r) != r->replicas)
         str_addf(b, "\x1ei%u,", r->min_replicas);
     add_amount(b, r->gpus);
@@ -323,12 +329,13 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->max_lost = spec->max_lost_gpu_hours * GPU_HOUR_US;
     d->max_lost = d->max_lost ? d->max_lost : UINT64_MAX;
     for (uint32_t i = 0; i < spec->n_roles; i++) {
-        fill_role(c, &d->roles[i], &spec->roles[i], closed);
+        fill_role(c, &d->roles[i], spec, &spec->roles[i], closed);
         d->pods += d->roles[i].replicas;
         d->gpus += (uint64_t)d->roles[i].replicas * spec->roles[i].gpus;
     }
     for (uint32_t i = 0; i < spec->n_roles; i++) {
         d->same_driver |= d->roles[i].same_driver && d->most > 1;
+        d->has_after |= d->roles[i].after > 0;
         d->has_soft_spread |= d->roles[i].spread.is_soft;
         d->has_likings |= constraint_likes_some(d->roles[i].constraint);
     }

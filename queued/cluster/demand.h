@@ -25,6 +25,7 @@ struct demand_role {
     uint32_t replicas;     /* pods that it needs */
     uint32_t most;         /* pods that it may have; more than replicas: elastic */
     uint32_t spares;       /* of both: hosts without a pod, the last */
+    uint32_t after;        /* 1 + the role that has to run before its pods are made; 0: none */
     struct resources each; /* of one pod; CPU and memory 0 when left out */
     bool has_cpu, has_memory;
     uint32_t n_models; /* 0: any */
@@ -64,6 +65,7 @@ struct demand {
     uint32_t licences[LICENCES_MAX]; /* by index in the settings, of the whole gang */
     uint64_t closed;                 /* pools that its tenants may not use */
     bool has_soft_spread;
+    bool has_after;   /* some role starts after another */
     bool has_likings; /* some role prefers some nodes */
     bool same_driver; /* several pods are of roles that need it */
     enum preempts preempts;

@@ -159,9 +159,34 @@ void job_set_phase(struct job *j, struct member *m, enum member_phase phase)
     j->size[m->role] += m->phase == MEMBER_ABSENT;
     j->size[m->role] -= phase == MEMBER_ABSENT;
     m->phase = (uint8_t)phase;
+    if (phase != MEMBER_PLACED)
+        job_set_waits(j, m, false);
     if (phase == MEMBER_ABSENT)
         m->mend = MEND_NONE; /* nobody waits for it */
     count_phase(j, phase, 1);
+}
+
+void job_set_waits(struct job *j, struct member *m, bool waits)
+{
+    j->n_waiting += waits;
+    j->n_waiting -= m->waits;
+    m->waits = waits;
+}
+
+const char *job_waits_words(char buf[JOB_WAITS_TEXT], const struct job *j)
+{
+    uint32_t at = 0;
+
+    buf[0] = '\0';
+    while (at < j->n_members && !j->members[at].waits)
+        at++;
+    if (at < j->n_members) {
+        const struct demand_role *role = &j->demand->roles[j->members[at].role];
+
+        (void)snprintf(buf, JOB_WAITS_TEXT, "; role %s waits for role %s to be Running", role->name,
+                       j->demand->roles[role->after - 1].name);
+    }
+    return buf;
 }
 
 struct job_id job_spec_id(const struct job *j)

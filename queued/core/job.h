@@ -54,6 +54,7 @@ struct member {
     uint8_t mend;          /* enum member_mend */
     bool is_seen;          /* in the pod list of this connection */
     bool is_new;           /* joined a running gang and has not run yet */
+    bool waits;            /* MEMBER_PLACED: no pod is asked for before another role runs */
     bool is_going;         /* absent, and charged until its pod is gone (elastic.h) */
     uint8_t is_out;        /* of a fork, while a plan is made (preempt.c) */
     char uid[UID_MAX + 1]; /* "" until known; of an absent one: its pod is still there */
@@ -192,8 +193,8 @@ struct job {
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
     uint32_t charged_gpus;         /* what the tenant is charged now */
     uint8_t models[JOB_ROLES_MAX]; /* per role: model it was placed on; MODELS_MAX: no GPUs */
-    uint32_t n_bound, n_running, n_done, n_gone, n_absent,
-        n_spare;     /* counts over members, kept by job_set_phase() */
+    uint32_t n_bound, n_running, n_done, n_gone, n_absent, n_spare,
+        n_waiting;   /* counts over members, kept by job_set_phase() and job_set_waits() */
     bool is_resumed; /* after a start: its pods were compared with the list */
 
     /* the queue */
@@ -227,6 +228,10 @@ void job_set_reason(struct job *j, const char *code, const char *text);
 const char *job_reason_text(const struct job *j); /* "" none */
 /* Move a member to a phase, keeping the counts. */
 void job_set_phase(struct job *j, struct member *m, enum member_phase phase);
+void job_set_waits(struct job *j, struct member *m, bool waits);
+/* "; role A waits for role B to be Running", of the first member that waits; "" none. */
+enum { JOB_WAITS_TEXT = 2 * ROLE_NAME_MAX + 48 };
+const char *job_waits_words(char buf[JOB_WAITS_TEXT], const struct job *j);
 /* The job whose spec it has. */
 struct job_id job_spec_id(const struct job *j);
 /* Index of a pod in its names: the indices of an array follow each other. */

@@ -226,6 +226,8 @@ static void run_again(struct run *r, const struct gang *gang)
         struct task *t = &r->tasks[i];
 
         task_retarget(t, &r->gang.pods[i], gang->pods[i].node);
+        if (t->step == TASK_NONE && !gang->pods[i].waits)
+            task_set(t, t->uid[0] ? TASK_EXISTS : TASK_CREATE, t->uid[0] ? INT64_MAX : 0);
         if (t->step == TASK_BOUND && !gang->pods[i].has_ended && !gang->pods[i].is_bound)
             task_tell_bound(t);
         r->is_refused |= t->step == TASK_REFUSED;
@@ -268,6 +270,8 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
         /* a pod that is there asks for nothing until all are; it must not hold up the others */
         if (gang->pods[i].has_ended || gang->pods[i].is_bound)
             task_set(&r->tasks[i], TASK_BOUND, INT64_MAX);
+        else if (gang->pods[i].waits)
+            continue;
         else if (r->tasks[i].uid[0])
             task_set(&r->tasks[i], TASK_EXISTS, INT64_MAX);
         else
@@ -283,7 +287,7 @@ static bool service_is_there(const struct run *r)
 /* Are all pods between these steps, and nothing of them on its way? */
 static bool all_are_at(const struct run *r, enum task_step from, enum task_step to)
 {
-    uint32_t n = 0;
+    uint32_t n = r->n_at[TASK_NONE]; /* they wait for a later start */
 
     for (int step = (int)from; step <= (int)to; step++)
         n += r->n_at[step];

@@ -156,6 +156,7 @@ static void member_seen(struct state *s, struct job *j, struct member *m,
 
     m->is_seen = true;
     memcpy(m->uid, pod->uid, sizeof(m->uid));
+    job_set_waits(j, m, false);
     cluster_pod_gone(&s->cluster, pod->ns, pod->name, ""); /* it counts through the gang */
     if (pod->node[0] && m->phase <= MEMBER_RUNNING && n && strcmp(n->name, pod->node) != 0) {
         member_moved(s, j, m, pod, fx);

@@ -22,6 +22,7 @@
 #include "life/array_life.h"
 #include "life/claimed.h"
 #include "life/depend.h"
+#include "life/later.h"
 #include "life/mended.h"
 #include "life/resize.h"
 #include "life/timers.h"
@@ -77,6 +78,7 @@ void job_drop_members(struct state *s, struct job *j)
     free(j->members);
     j->members = NULL;
     j->n_members = j->n_bound = j->n_running = j->n_done = j->n_gone = j->n_absent = j->n_spare = 0;
+    j->n_waiting = 0;
 }
 
 void job_hold(struct state *s, struct job *j)
@@ -328,6 +330,7 @@ void job_take(struct state *s, struct job *j, struct ev_placed *placed)
     free(placed->members);
     placed->members = NULL;
     mended_set_aside(j);
+    later_mark(j);
     job_name_nodes(s, j);
     job_hold(s, j);
 }
@@ -435,7 +438,7 @@ void job_undo(struct state *s, struct job *j, const struct job_step *why, struct
 void job_time_up(struct state *s, struct job *j, struct effects *fx)
 {
     struct job_step late = {.event = JOB_EV_TIME_UP, .outcome = JOB_TIMED_OUT};
-    char text[REASON_TEXT_MAX + 1];
+    char text[REASON_TEXT_MAX + 1], waits[JOB_WAITS_TEXT];
     char d[FORMAT_MAX];
 
     if (j->deadline_at && s->now >= j->deadline_at && may_be_late(j)) {
@@ -466,9 +469,9 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
         return;
     case JOB_BINDING:
     case JOB_STARTING:
-        (void)snprintf(text, sizeof(text), "%u of %u pods Running after gang.startTimeout %s",
+        (void)snprintf(text, sizeof(text), "%u of %u pods Running after gang.startTimeout %s%.80s",
                        j->n_running + j->n_done, job_size(j),
-                       format_duration(d, j->start_timeout_us));
+                       format_duration(d, j->start_timeout_us), job_waits_words(waits, j));
         job_undo(
             s, j,
             &(struct job_step){.event = JOB_EV_START_LATE, .code = "StartTimeout", .text = text},
@@ -519,11 +522,13 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
             !job_wants_all_gone(j) && j->has_service;
         job_check_gone(s, j, fx);
     } else {
-        if (elastic_is_growing(j) || j->lost_at)
+        if (elastic_is_growing(j) || j->lost_at ||
+            (j->state == JOB_STARTING && j->demand->has_after))
             (void)effects_add(fx, EFFECT_GANG_START, j->id);
         for (uint32_t i = 0; i < j->n_members; i++)
             if (!mended_resume(j, &j->members[i], fx) && !j->members[i].is_seen &&
-                !j->members[i].is_new)
+                !j->members[i].is_new && !j->members[i].waits)
                 job_member_gone(s, j, &j->members[i], "was gone when the daemon came back", fx);
     }
+    later_look(j, fx);
 }

@@ -10,6 +10,7 @@
 #include "core/backfill.h"
 #include "core/elastic.h"
 #include "life/job_life.h"
+#include "life/later.h"
 #include "life/mended.h"
 #include "life/resize.h"
 #include "spec/failure.h"
@@ -20,11 +21,12 @@
 
 void job_check_progress(struct state *s, struct job *j, struct effects *fx)
 {
-    if (j->state == JOB_BINDING && j->n_bound == job_size(j))
+    if (j->state == JOB_BINDING && j->n_bound + j->n_waiting == job_size(j))
         (void)job_move(
             s, j,
             &(struct job_step){.event = JOB_EV_ALL_BOUND, .code = "WaitingForStart", .text = ""},
             fx);
+    later_look(j, fx);
     if (j->state == JOB_STARTING && j->n_running + j->n_done == job_size(j)) {
         j->running_at = s->now;
         j->refusals = 0;
@@ -281,7 +283,7 @@ void job_refused(struct state *s, struct job *j, struct member *m, const struct 
         resize_drop(s, j, m, a->text, fx);
     if (j->state == JOB_RUNNING && m->mend == MEND_STARTING && m->phase == MEMBER_PLACED)
         refused_again(s, j, m, a, fx);
-    if (j->state != JOB_BINDING)
+    if (j->state != JOB_BINDING && (j->state != JOB_STARTING || m->phase != MEMBER_PLACED))
         return;
     (void)snprintf(text, sizeof(text), "%s on %s: %.180s", job_pod_name(name, j, m),
                    n ? n->name : "?", a->text);

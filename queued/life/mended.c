@@ -7,6 +7,7 @@
 
 #include "core/elastic.h"
 #include "core/mend.h"
+#include "life/later.h"
 #include "life/resize.h"
 #include "spec/failure.h"
 #include "util/mem.h"
@@ -163,6 +164,7 @@ void mended_apply(struct state *s, struct ev_placed *p, struct effects *fx)
         cluster_hold(&s->cluster, to, &asks);
         n++;
     }
+    later_mark(j);
     if (n > 1)
         (void)snprintf(text, sizeof(text), "%u pods, %u of them on other hosts", n, moved);
     j->n_replaced += moved;

@@ -23,6 +23,7 @@
 #include "life/intake.h"
 #include "life/reload.h"
 #include "life/job_life.h"
+#include "life/later.h"
 #include "life/mended.h"
 #include "life/reserve.h"
 #include "life/resize.h"
@@ -246,6 +247,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
         return -1;
     relax_init(s, job, spec);
     mended_load_spares(job);
+    later_mark(job);
     job->deadline_at = spec->deadline_us;
     if (job_state_is_active(job->state)) /* as it was when it was decided */
         relax_look(s, job, job->attempt_at);

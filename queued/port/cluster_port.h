@@ -4,7 +4,8 @@
  * Each call may be repeated; answers come back as events (EV_POD_BOUND, EV_POD_REFUSED,
  * EV_POD_GONE, EV_SERVICE_GONE). Calls copy what they keep and return at once. A later call for
  * the same job replaces an earlier one: stop cancels what start has not sent yet, waits for the
- * answers of what it has, and then deletes.
+ * answers of what it has, and then deletes. A start of what is started says which hosts have
+ * changed, and which pods no longer wait.
  */
 #ifndef QUEUED_PORT_CLUSTER_PORT_H
 #define QUEUED_PORT_CLUSTER_PORT_H
@@ -24,6 +25,7 @@ struct gang_pod {
     char uid[UID_MAX + 1]; /* "" unknown */
     bool has_ended;        /* start: there for its name only; it is not made again */
     bool is_bound;         /* start: seen on its node; there is nothing to do */
+    bool waits;            /* start: there for its name only; a later start asks for it */
 };
 
 enum { GANG_SCORE_TEXT_MAX = 511 };

@@ -161,7 +161,7 @@ static Queued__V1__PodStatus *pod_message(struct arena *a, const struct rpc_job_
     p->rank = m->rank;
     p->node = node ? rpc_text(node->name) : NULL;
     p->gpus = gpus_of(v->job, m);
-    p->phase = rpc_text(phase_name(m->phase));
+    p->phase = rpc_text(m->waits ? "Waiting" : phase_name(m->phase));
     p->has_exit_code = m->exit_code >= 0;
     p->exit_code = m->exit_code;
     return p;

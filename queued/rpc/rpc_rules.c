@@ -102,6 +102,7 @@ static const struct rpc_rule role_rules[] = {
     {"pull_secrets", RULE_LINE, 1, NODE_NAME_MAX, ROLE_PULL_SECRETS_MAX},
     {"service_account", RULE_LINE, 0, NODE_NAME_MAX, 1},
     {"env_refs", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_REFS_MAX},
+    {"start_after", RULE_LINE, 0, ROLE_NAME_MAX, 1},
     {"exclusive_node", RULE_NUMBER, 0, 1, 1},
 };
 

@@ -138,6 +138,7 @@ static void role_from(struct arena *a, const Queued__V1__Role *m, struct spec_ro
     r->replicas = m->has_replicas ? m->replicas : 1;
     r->min_replicas = m->min_replicas;
     r->spares = m->spares;
+    r->start_after = name_from(a, m->start_after);
     r->gpus = m->gpus;
     r->gpu_models = strings_from(a, m->gpu_models, m->n_gpu_models);
     r->cpu_milli = m->has_cpu_milli ? m->cpu_milli : -1;
@@ -401,6 +402,7 @@ static Queued__V1__Role *role_to(struct arena *a, const struct spec_role *r)
     m->min_replicas = r->min_replicas;
     m->has_spares = r->spares > 0;
     m->spares = r->spares;
+    m->start_after = rpc_text(r->start_after);
     m->has_gpus = true;
     m->gpus = r->gpus;
     m->n_gpu_models = r->gpu_models.n;

@@ -184,6 +184,7 @@ static void copy_role(struct arena *a, struct spec_role *to, const struct spec_r
     to->pull_policy = copy_text(a, from->pull_policy);
     to->pull_secrets = copy_strings(a, &from->pull_secrets);
     to->service_account = copy_text(a, from->service_account);
+    to->start_after = copy_text(a, from->start_after);
     to->spread.key = copy_text(a, from->spread.key);
     spec_copy_placement(a, to, from);
 }
@@ -255,6 +256,15 @@ const char *spec_condition_words(enum spec_condition condition)
 uint32_t spec_role_min(const struct spec_role *r)
 {
     return r->min_replicas ? r->min_replicas : r->replicas;
+}
+
+uint32_t spec_role(const struct spec *s, const char *name)
+{
+    uint32_t i = 0;
+
+    while (i < s->n_roles && strcmp(s->roles[i].name, name) != 0)
+        i++;
+    return i;
 }
 
 uint32_t spec_pods(const struct spec *s)
@@ -424,6 +434,11 @@ static void feed_elastic(const struct feed *f, const struct spec *s)
             feed_text(f, "spares");
             feed_number(f, i);
             feed_number(f, s->roles[i].spares);
+        }
+        if (s->roles[i].start_after) {
+            feed_text(f, "startAfter");
+            feed_number(f, i);
+            feed_text(f, s->roles[i].start_after);
         }
         if (!s->roles[i].min_replicas)
             continue;

@@ -105,10 +105,11 @@ struct spec_spread {
 
 struct spec_role {
     const char *name;
-    uint32_t replicas;              /* 1..JOB_PODS_MAX */
-    uint32_t spares;                /* hosts held beside, for pods that are lost */
-    uint32_t min_replicas;          /* of an elastic role, 1..replicas; 0: replicas */
-    uint32_t gpus;                  /* per pod */
+    uint32_t replicas;       /* 1..JOB_PODS_MAX */
+    uint32_t spares;         /* hosts held beside, for pods that are lost */
+    uint32_t min_replicas;   /* of an elastic role, 1..replicas; 0: replicas */
+    const char *start_after; /* the role that has to run before its pods are made; NULL: none */
+    uint32_t gpus;           /* per pod */
     struct spec_strings gpu_models; /* canonical names, in order of preference; none: any */
     int64_t cpu_milli;              /* thousandths of a core; -1: the node share */
     int64_t memory_bytes;           /* -1: the node share */
@@ -222,6 +223,8 @@ struct spec {
     bool array_fails_fast;         /* one that fails cancels the others */
 };
 
+/* The role of this name; n_roles: there is none. */
+uint32_t spec_role(const struct spec *s, const char *name);
 /* Pods that a role needs at least. */
 uint32_t spec_role_min(const struct spec_role *r);
 struct spec *spec_create(void); /* empty, with the defaults that are plain numbers */

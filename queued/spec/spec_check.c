@@ -466,7 +466,26 @@ static int check_resources(struct check *c, const struct spec_role *r)
     return check_extended(c, r);
 }
 
-/* Is this variable the daemon's? Users of other launchers are told at submission, not by a hang. */
+/* Pods of a role that starts after others are made at last: there is an order of the roles. */
+static int check_start_after(struct check *c)
+{
+    const struct spec *s = c->spec;
+
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        uint32_t at = i, steps = 0;
+
+        (void)snprintf(c->at, sizeof(c->at), "spec.roles[%u]", i);
+        while (at < s->n_roles && s->roles[at].start_after && steps++ <= s->n_roles)
+            at = spec_role(s, s->roles[at].start_after);
+        if (s->roles[i].start_after && spec_role(s, s->roles[i].start_after) == s->n_roles)
+            return spec_bad(c, ".startAfter", "no role of the job has this name");
+        if (steps > s->n_roles)
+            return spec_bad(c, ".startAfter", "the role would wait for itself");
+    }
+    c->at[0] = '\0';
+    return 0;
+}
+
 static int check_roles(struct check *c)
 {
     struct spec *s = c->spec;
@@ -486,12 +505,12 @@ static int check_roles(struct check *c)
                 return spec_bad(c, ".name", "is used by another role");
         if (check_resources(c, r) || spec_check_pod(c, r) || spec_check_placement(c, r))
             return -1;
-        pods += r->replicas;
+        pods += (uint64_t)r->replicas + r->spares;
     }
     c->at[0] = '\0';
     if (pods > JOB_PODS_MAX)
         return spec_bad(c, "spec.roles", "more than 10000 pods in all");
-    return 0;
+    return check_start_after(c);
 }
 
 int spec_check(struct spec *s, const struct settings *settings, struct err *err)

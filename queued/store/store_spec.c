@@ -164,6 +164,7 @@ static role_record *make_role(const struct spec_role *role, struct arena *a)
     PACK(r, replicas, role->replicas);
     PACK(r, min_replicas, role->min_replicas);
     PACK(r, spares, role->spares);
+    r->start_after = text(role->start_after);
     PACK(r, gpus, role->gpus);
     r->gpu_models = make_strings(&role->gpu_models, &r->n_gpu_models, a);
     PACK_ALWAYS(r, cpu_milli, role->cpu_milli);
@@ -373,6 +374,7 @@ static void take_role(struct spec_role *role, const role_record *r, struct arena
     role->replicas = r->replicas;
     role->min_replicas = r->min_replicas;
     role->spares = r->spares;
+    role->start_after = copy(a, r->start_after);
     role->gpus = r->gpus;
     take_strings(&role->gpu_models, r->gpu_models, r->n_gpu_models, a);
     role->cpu_milli = r->has_cpu_milli ? r->cpu_milli : -1;

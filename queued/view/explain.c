@@ -458,6 +458,7 @@ static void say_missing(const struct state *s, const struct job *j, struct expla
     say(x, "ReplacingPods", "%u of %u pods lost, the others run; %s %s", n, job_size(j),
         job_pod_name(name, j, m),
         m->mend == MEND_RECALLED   ? "restarts with its role"
+        : m->waits                 ? "waits for another role to be Running (startAfter)"
         : m->mend == MEND_STARTING ? "has a host and starts"
         : j->not_before <= s->now  ? "waits for a host of its domain"
                                    : "waits for its back-off");
@@ -469,6 +470,8 @@ static void say_missing(const struct state *s, const struct job *j, struct expla
 
 void explain_job(const struct state *s, const struct job *j, usec_t now, struct explain *ret)
 {
+    char waits[JOB_WAITS_TEXT];
+
     *ret = (struct explain){.code = ""};
     if (j->state == JOB_PENDING && j->array) {
         explain_array(s, j, now, ret);
@@ -486,11 +489,14 @@ void explain_job(const struct state *s, const struct job *j, usec_t now, struct 
         say(ret, "Held", "held since %s %s", format_time(t, j->state_since), job_reason_text(j));
         next_step(ret, "'queuectl release %s' lets it wait for nodes again", j->name);
     } else if (j->state == JOB_BINDING) {
-        say(ret, "WaitingForBind", "%u of %u pods bound", j->n_bound, job_size(j));
+        say(ret, "WaitingForBind", "%u of %u pods bound%s", j->n_bound, job_size(j),
+            job_waits_words(waits, j));
     } else if (j->state == JOB_STARTING) {
-        say(ret, "WaitingForStart", "%u of %u pods Running", j->n_running + j->n_done, job_size(j));
+        say(ret, "WaitingForStart", "%u of %u pods Running%s", j->n_running + j->n_done,
+            job_size(j), job_waits_words(waits, j));
         number(ret, "running_pods", j->n_running);
         number(ret, "pods", job_size(j));
+        number(ret, "waiting_pods", j->n_waiting);
     } else if (j->state == JOB_RUNNING && j->lost_at) {
         say_missing(s, j, ret);
     }

@@ -24,6 +24,7 @@ struct fc_pod {
     enum fc_stage stage;
     usec_t due;
     bool is_slow; /* its binding was delayed already */
+    uint32_t woe; /* so much more often it is refused: pods of later roles are few */
 };
 
 struct fc_task {
@@ -166,6 +167,7 @@ static void add_pod(struct fake_cluster *fc, struct fc_task *t, const struct gan
     p->like.memory_bytes = g->memory_bytes[gp->role];
     if (g->spec)
         p->like.gpus = g->spec->roles[gp->role].gpus;
+    p->woe = g->spec && g->spec->roles[gp->role].start_after ? 8 : 1;
 }
 
 static void gang_start(void *ctx, const struct gang *g)
@@ -175,7 +177,7 @@ static void gang_start(void *ctx, const struct gang *g)
 
     assert(g->spec);
     for (uint32_t i = 0; i < g->n_pods; i++)
-        if (!g->pods[i].has_ended && !g->pods[i].is_bound)
+        if (!g->pods[i].has_ended && !g->pods[i].is_bound && !g->pods[i].waits)
             add_pod(fc, t, g, i);
 }
 
@@ -270,10 +272,10 @@ static void request_create(struct fake_cluster *fc, struct fc_pod *p)
             answer(fc, p, EV_POD_REFUSED, REFUSAL_TRY_LATER);
             return;
         }
-    } else if (trouble(fc, FAULT_CREATE_REJECTED, 20)) {
+    } else if (trouble(fc, FAULT_CREATE_REJECTED, 20 * p->woe)) {
         answer(fc, p, EV_POD_REFUSED, REFUSAL_REJECTED);
         return;
-    } else if (trouble(fc, FAULT_CREATE_QUOTA, 60)) {
+    } else if (trouble(fc, FAULT_CREATE_QUOTA, 60 * p->woe)) {
         answer(fc, p, EV_POD_REFUSED, REFUSAL_TRY_LATER);
         return;
     } else {
@@ -307,11 +309,11 @@ static void request_bind(struct fake_cluster *fc, struct fc_pod *p)
         answer(fc, p, is_same ? EV_POD_BOUND : EV_POD_REFUSED, REFUSAL_BIND);
         return;
     }
-    if (trouble(fc, FAULT_BIND_REFUSED, 80)) {
+    if (trouble(fc, FAULT_BIND_REFUSED, 80 * p->woe)) {
         answer(fc, p, EV_POD_REFUSED, REFUSAL_BIND);
         return;
     }
-    if (trouble(fc, FAULT_BIND_HOST_REFUSED, 120)) {
+    if (trouble(fc, FAULT_BIND_HOST_REFUSED, 120 * p->woe)) {
         answer(fc, p, EV_POD_REFUSED, REFUSAL_HOST);
         return;
     }

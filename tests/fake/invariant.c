@@ -25,9 +25,10 @@ static bool is_due(const struct state *s, const struct job *j)
 
 static int check_members(const struct job *j, struct err *err)
 {
-    uint32_t bound = 0, running = 0, done = 0, gone = 0, absent = 0, spare = 0;
+    uint32_t bound = 0, running = 0, done = 0, gone = 0, absent = 0, spare = 0, waiting = 0;
 
     for (uint32_t i = 0; i < j->n_members; i++) {
+        waiting += j->members[i].waits;
         switch ((enum member_phase)j->members[i].phase) {
         case MEMBER_PLACED:
             break;
@@ -55,7 +56,7 @@ static int check_members(const struct job *j, struct err *err)
         }
     }
     if (bound != j->n_bound || running != j->n_running || done != j->n_done || gone != j->n_gone ||
-        absent != j->n_absent || spare != j->n_spare)
+        absent != j->n_absent || spare != j->n_spare || waiting != j->n_waiting)
         return broken(err, "counts of members are off", j->name);
     return 0;
 }
@@ -120,6 +121,33 @@ static bool check_mends(const struct job *j)
     return j->state == JOB_RUNNING && (missing > 0) != (j->lost_at > 0);
 }
 
+/* A pod of a role that starts after another is asked for when all of that one run, not before. */
+static bool check_later(const struct job *j)
+{
+    bool runs[JOB_ROLES_MAX];
+
+    if (j->state != JOB_BINDING && j->state != JOB_STARTING)
+        return false;
+    memset(runs, true, sizeof(runs));
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        uint8_t phase = j->members[i].phase;
+
+        runs[j->members[i].role] &= phase == MEMBER_RUNNING || phase == MEMBER_SUCCEEDED ||
+                                    phase == MEMBER_SPARE || phase == MEMBER_ABSENT;
+    }
+    for (uint32_t i = 0; i < j->n_members && j->is_resumed; i++) {
+        const struct member *m = &j->members[i];
+        uint32_t after = j->demand->roles[m->role].after;
+
+        if (m->waits && (!after || m->phase != MEMBER_PLACED || m->uid[0]))
+            return true;
+        if (after && m->phase != MEMBER_ABSENT && m->phase != MEMBER_SPARE &&
+            m->waits == runs[after - 1])
+            return true;
+    }
+    return false;
+}
+
 static int check_job(const struct state *s, const struct job *j, struct err *err)
 {
     bool is_active = false;
@@ -148,6 +176,8 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         return broken(err, "a partial placement", j->name);
     if (check_mends(j))
         return broken(err, "a running gang and what it lacks differ", j->name);
+    if (check_later(j))
+        return broken(err, "a role is started before the one that it waits for", j->name);
     if (check_sizes(j))
         return broken(err, "an elastic gang of a size that it may not have", j->name);
     if ((j->state == JOB_BINDING || j->state == JOB_STARTING || j->state == JOB_RUNNING) &&

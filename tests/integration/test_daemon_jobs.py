@@ -191,6 +191,42 @@ class Troubles(JobTest):
         for name in names:
             self.wait_state(site, name, "Succeeded")
 
+    def pods_of(self, name):
+        """The pods of a job that there are: role, whether it has a node, and when it was made."""
+        pods = self.ask("GET", "/api/v1/namespaces/vision/pods")["items"]
+        return [
+            (p["metadata"]["labels"]["gang.queued/role"], "nodeName" in p["spec"], p["metadata"]["creationTimestamp"])
+            for p in pods
+            if p["metadata"]["labels"].get("gang.queued/job") == name
+        ]
+
+    def test_a_role_starts_after_another_also_over_kills(self):
+        site = self.start()
+        self.cluster(site)
+        launcher = "  - {name: launcher, startAfter: worker, image: r.example.com/a:1, command: [x]}\n"
+        text = job("driven", run="1h").replace("}}\nspec", ", gang.queued/start-delay: 2s}}\nspec") + launcher
+        name = self.submit(site, text)
+        self.wait_state(site, name, "Starting")
+        self.assertEqual({p[0] for p in self.pods_of(name)}, {"worker"})
+        self.assertIn("role launcher waits for role worker to be Running", site.ctl("why", name)[1])
+        self.assertIn("Waiting", site.ctl("describe", name)[1])
+        site.stop()  # SIGKILL, before its launcher may be made
+        site.start()
+        self.assertEqual({p[0] for p in self.pods_of(name)}, {"worker"})
+        self.faults([{"action": "delay", "verb": "bind", "ms": 1000, "count": 9}])
+        end = time.monotonic() + 30
+        while len(self.pods_of(name)) < 3:
+            self.assertLess(time.monotonic(), end, site.log())
+            time.sleep(0.02)
+        site.stop()  # SIGKILL, with its launcher made
+        self.assertEqual(self.running(name), 2)
+        site.start()
+        self.wait_state(site, name, "Running")
+        self.assertEqual(self.running(name), 3)
+        self.assertEqual(site.ctl("cancel", name)[0], 0)
+        self.wait_state(site, name, "Cancelled")
+        self.assertEqual(self.pods_of(name), [])
+
     def test_an_elastic_job_grows_when_another_ends_also_over_a_kill(self):
         site = self.start()
         self.cluster(site)

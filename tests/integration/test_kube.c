@@ -200,6 +200,53 @@ static void a_running_gang_grows_and_gives_up_what_is_under_way(void **state)
     world_destroy(w);
 }
 
+/* Two pods come later, one after the other. */
+static void pods_that_wait_are_made_by_a_later_start(void **state)
+{
+    struct world *w = world_ready(NULL);
+
+    (void)state;
+    for (uint64_t i = 0; i < 6; i++) {
+        struct team *t = team_create(480 + i, NULL);
+
+        world_forget(w);
+        t->pods[2].waits = t->pods[3].waits = true;
+        start(w, t);
+        world_until(w, w->is_bound[0] && w->is_bound[1]);
+        assert_int_equal(stat_of(w, "objects.pods"), 2);
+        assert_false(w->is_bound[2] || w->is_bound[3]);
+        t->pods[0].is_bound = t->pods[1].is_bound = i % 2;
+        t->pods[2].waits = false;
+        start(w, t);
+        if (i >= 2)
+            world_run(w, (usec_t)(i - 2) * 10 * USEC_PER_MSEC); /* the next start may overtake it */
+        t->pods[3].waits = false;
+        start(w, t);
+        world_until(w, all(w->is_bound));
+        assert_int_equal(stat_of(w, "objects.pods"), PODS);
+        stop_and_wait(w, t);
+        world_until(w, stat_of(w, "objects.pods") == 0);
+        team_destroy(t);
+    }
+    assert_int_equal(stat_of(w, "violations"), 0);
+    world_destroy(w);
+}
+
+static void a_gang_is_taken_away_before_all_of_it_was_made(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(490, NULL);
+
+    (void)state;
+    t->pods[0].waits = true;
+    start(w, t);
+    world_until(w, w->is_bound[1] && w->is_bound[2] && w->is_bound[3]);
+    stop_and_wait(w, t);
+    assert_int_equal(stat_of(w, "objects.pods"), 0);
+    team_destroy(t);
+    world_destroy(w);
+}
+
 static void make_pod(const struct world *w, struct team *t, uint32_t i)
 {
     struct str body = {0};
@@ -430,6 +477,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_stop_overtakes_a_start_at_any_moment),
         cmocka_unit_test(a_start_carries_on_after_a_restart),
         cmocka_unit_test(a_running_gang_grows_and_gives_up_what_is_under_way),
+        cmocka_unit_test(pods_that_wait_are_made_by_a_later_start),
+        cmocka_unit_test(a_gang_is_taken_away_before_all_of_it_was_made),
         cmocka_unit_test(whichever_pods_were_made_before_a_restart_all_are_bound),
         cmocka_unit_test(a_member_that_has_ended_is_not_made_again),
         cmocka_unit_test(refusals_are_of_the_kind_that_the_answer_means),

@@ -346,8 +346,9 @@ static int check_knowledge(struct sim *s)
     for (size_t i = 0; i < s->state->active.n; i++) {
         const struct job *j = s->state->active.v[i];
 
-        if (j->state == JOB_BINDING && j->attempt_at < s->now &&
-            !fake_cluster_works_on(s->cluster, j->id))
+        if ((j->state == JOB_BINDING ||
+             (j->state == JOB_STARTING && j->n_bound + j->n_waiting < job_size(j))) &&
+            j->attempt_at < s->now && !fake_cluster_works_on(s->cluster, j->id))
             return broken(s, "nobody binds its pods", j);
     }
     return 0;

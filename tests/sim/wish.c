@@ -267,6 +267,16 @@ static void some_spares(struct spec *s, struct rng *g)
             s->roles[i].spares = 1 + rng_below(g, 2);
 }
 
+/* One after the other, from the first or from the last; or one of them. */
+static void some_order(struct spec *s, struct rng *g)
+{
+    bool is_back = rng_one_in(g, 2);
+
+    for (uint32_t i = 1; i < s->n_roles; i++)
+        if (rng_one_in(g, 2))
+            s->roles[is_back ? i - 1 : i].start_after = s->roles[is_back ? i : i - 1].name;
+}
+
 static void some_growth(struct spec *s, struct rng *g)
 {
     bool is_elastic = false;
@@ -386,6 +396,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         some_exclusive(&s->roles[i], seed);
     }
     some_spares(s, &g);
+    some_order(s, &g);
     some_growth(s, &g);
     some_instants(s, seed);
     some_array(s, seed);

@@ -483,6 +483,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     role->mixed_drivers = true;
     role->is_exclusive = true;
     role->spares = 3;
+    role->start_after = "worker";
     s->exit_zero = "done";
     s->failure = (struct spec_failure){SPEC_SCOPE_ROLE, 1, 2, 3, SPEC_NO, rules, 2};
     role->spread = (struct spec_spread){"rack", 2, true};

@@ -294,6 +294,7 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
     check_round_trip("tests/data/jobs/short.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/elastic.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/spares.yaml", QUEUED_YAML);
+    check_round_trip("tests/data/jobs/launcher.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/array.yaml", QUEUED_YAML);
 }
 
@@ -364,7 +365,10 @@ static void what_is_not_acted_on_is_refused_with_its_path(void **state)
         "startAfter", "completion", "cleanup", "logs", "disruption", "notify", "utilizationPolicy",
     };
     static const char *const in_role[] = {
-        "leader", "startAfter", "template", "secrets", "ports",
+        "leader",
+        "template",
+        "secrets",
+        "ports",
     };
     static const char *const in_resources[] = {"mig"};
     static const char *const in_checkpoint[] = {"path", "beforeEnd"};

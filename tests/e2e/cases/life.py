@@ -93,6 +93,31 @@ def case_required_rack(site):
         site.wait_state(name, "Cancelled")
 
 
+def case_a_role_starts_after_another(site):
+    """the launcher's pod is made when all workers run, not before, and a cancel before that leaves nothing"""
+    site.start()
+    launcher = role("launcher", 1, 0).replace(", gpuModel: H100", "")
+    roles = launcher + "    startAfter: worker\n" + role("worker", 2, 8)
+    name = site.submit(job("driven", run="1h", start="3s", roles=roles))
+    site.wait_state(name, "Starting")
+    there = {p["metadata"]["labels"]["gang.queued/role"] for p in site.pods(name)}
+    want(there == {"worker"}, "while they start there are %s", there)
+    early = site.submit(job("early", run="1h", start="1h", roles=roles))
+    site.wait_state(early, "Starting")
+    site.cancel(early)
+    site.wait_state(early, "Cancelled")
+    want(not site.pods(early), "the cancelled one left %d pods", len(site.pods(early)))
+    while site.state(name) == "Starting":
+        pods = site.pods(name)
+        waiting = [p for p in pods if p["status"].get("phase") != "Running"]
+        early = len(pods) > 2 and [p for p in waiting if "-worker-" in p["metadata"]["name"]]
+        want(not early, "the launcher was made before the workers ran")
+    site.wait_state(name, "Running")
+    want(len(site.pods(name)) == 3, "3 pods are %d", len(site.pods(name)))
+    site.cancel(name)
+    site.wait_state(name, "Cancelled")
+
+
 def case_several_roles(site):
     """a gang of two roles starts whole, with names, hosts and ranks of its own for each pod"""
     site.start()

@@ -106,8 +106,10 @@ def daemon_job(item):
     """A job of `queuectl list -A -o json` in the form of rules.py."""
     meta, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     attempt = (status.get("attempts") or [{}])[-1]
-    slots = {}
+    slots, bare = {}, {}
     for pod in attempt.get("pods") or []:
+        if pod.get("phase") in ("Waiting", "Spare"):
+            bare[(pod["role"], _number(pod.get("index"), -1))] = pod["phase"]
         slots[(pod.get("role") or "worker", _number(pod.get("index"), -1))] = {
             "node": pod.get("node") or "",
             "gpus": _number(pod.get("gpus")),
@@ -121,6 +123,7 @@ def daemon_job(item):
         "state": status["state"],
         "attempt": _number(attempt.get("number")),
         "slots": slots,
+        "bare": bare,
         "replicas": sum(_number(r.get("replicas"), 1) for r in spec.get("roles") or []),
         "level": topology.get("required") if isinstance(topology, dict) else None,
         "charge": None,

@@ -83,11 +83,13 @@ def store_jobs(snap):
 
 
 def whole_gangs(snap):
-    """A live gang has a place for every pod; from Starting on, every pod is there and bound."""
+    """A live gang has a place for every pod; from Starting on, every pod is there and bound, but for
+    spare hosts and for pods of a role that waits for another."""
     for job in snap["jobs"].values():
         if job["state"] not in LIVE:
             continue
-        if len(job["slots"]) != job["replicas"]:
+        bare = job.get("bare") or {}
+        if len(job["slots"]) - list(bare.values()).count("Spare") != job["replicas"]:
             yield "%s: has places for %d of its %d pods" % (
                 what(job),
                 len(job["slots"]),
@@ -96,7 +98,7 @@ def whole_gangs(snap):
         if job["state"] == "Binding":
             continue
         found = current_of(snap, job)
-        for slot in sorted(job["slots"]):
+        for slot in sorted(job["slots"].keys() - bare.keys()):
             if slot not in found:
                 yield "%s: pod %s-%d of attempt %d is not in the API" % (
                     what(job),
