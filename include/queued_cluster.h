@@ -102,6 +102,11 @@ struct queued_tenant {
     const char *stopped; /* by whom and why; NULL: it is open */
     int64_t stopped_us;
     uint32_t rank; /* of the tenants with waiting jobs, in the order they start; 0: none waits */
+    size_t n_windows;
+    const char *const *windows; /* of its own: "night: Mon-Fri 20:00-06:00"; 0: jobs start always */
+    const char *utc_offset;     /* of their times, "+01:00"; NULL: it has none */
+    int64_t opens_us;           /* its jobs start from then on, INT64_MAX: never; 0: they do now */
+    int64_t closes_us;          /* and until then; 0: always, or they do not now */
 };
 
 struct queued_tenants {

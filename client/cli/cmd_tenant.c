@@ -8,6 +8,8 @@
 #include "print_job.h"
 #include "print_table.h"
 #include "util/mem.h"
+#include "util/parse.h"
+#include "util/str.h"
 
 static void add_limit(struct table *t, bool has, int64_t v)
 {
@@ -31,8 +33,8 @@ static void add_next(struct table *t, const struct queued_tenant *x, int64_t use
     if (used > guaranteed)
         (void)snprintf(lost, sizeof(lost), "%s%lld GPUs reclaimable by others", *rank ? "; " : "",
                        (long long)(used - guaranteed));
-    if (x->stopped)
-        table_add(t, "stopped");
+    if (x->stopped || x->opens_us)
+        table_add(t, x->stopped ? "stopped" : "closed");
     else if (*rank || *lost)
         table_addf(t, "%s%s", rank, lost);
     else
@@ -82,18 +84,37 @@ static void print_table(const struct queued_tenant *const *v, size_t n, bool has
     table_destroy(t);
 }
 
+/* "night: Mon-Fri 20:00-06:00 (UTC+01:00), opens at ..." */
+static void add_windows(struct table *t, const struct queued_tenant *x)
+{
+    char at[FORMAT_MAX];
+    struct str b = {0};
+
+    for (size_t i = 0; i < x->n_windows; i++)
+        str_addf(&b, "%s%s", i ? "; " : "", x->windows[i]);
+    if (x->utc_offset)
+        str_addf(&b, " (UTC%s)", x->utc_offset);
+    if (x->opens_us == INT64_MAX)
+        str_addf(&b, "%snever opens", b.len ? ", " : "");
+    else if (x->opens_us || x->closes_us)
+        str_addf(&b, "%s%s at %s", b.len ? ", " : "", x->opens_us ? "opens" : "closes",
+                 format_time(at, x->opens_us ? x->opens_us : x->closes_us));
+    table_add(t, b.len ? str_text(&b) : NULL);
+    str_fini(&b);
+}
+
 static void print_tenants(const struct queued_tenant *const *v, size_t n, bool has_header)
 {
     static const struct table_column columns[] = {
-        {"TENANT", TABLE_WHOLE, 0},  {"STATE", TABLE_WHOLE, 0},  {"PENDING", TABLE_WHOLE, 0},
-        {"ACTIVE", TABLE_WHOLE, 0},  {"WEIGHT", TABLE_WHOLE, 0}, {"RANK", TABLE_WHOLE, 0},
-        {"STOPPED", TABLE_WHOLE, 0},
+        {"TENANT", TABLE_WHOLE, 0},  {"STATE", TABLE_WHOLE, 0},   {"PENDING", TABLE_WHOLE, 0},
+        {"ACTIVE", TABLE_WHOLE, 0},  {"WEIGHT", TABLE_WHOLE, 0},  {"RANK", TABLE_WHOLE, 0},
+        {"STOPPED", TABLE_WHOLE, 0}, {"WINDOWS", TABLE_WHOLE, 0},
     };
     struct table *t = table_create(columns, ARRAY_LEN(columns));
 
     for (size_t i = 0; i < n; i++) {
         table_add(t, v[i]->path);
-        table_add(t, v[i]->stopped ? "stopped" : "open");
+        table_add(t, v[i]->stopped ? "stopped" : v[i]->opens_us ? "closed" : "open");
         table_addf(t, "%u", v[i]->pending);
         table_addf(t, "%u", v[i]->active);
         table_addf(t, "%u", v[i]->weight);
@@ -102,6 +123,7 @@ static void print_tenants(const struct queued_tenant *const *v, size_t n, bool h
         else
             table_add(t, NULL);
         table_add(t, v[i]->stopped);
+        add_windows(t, v[i]);
     }
     table_print(t, 0, has_header);
     table_destroy(t);
@@ -123,6 +145,17 @@ static struct document *tenant_document(struct arena *a, const struct queued_ten
         document_put_text(a, stop, "text", x->stopped);
         document_put_time(a, stop, "since", x->stopped_us);
     }
+    if (x->n_windows) {
+        struct document *windows = document_put_list(a, d, "windows");
+
+        for (size_t i = 0; i < x->n_windows; i++)
+            document_add(a, windows, document_text(a, x->windows[i]));
+        document_put_text(a, d, "utcOffset", x->utc_offset);
+    }
+    document_put_time(a, d, "opensAt", x->opens_us < INT64_MAX ? x->opens_us : 0);
+    document_put_time(a, d, "closesAt", x->closes_us);
+    if (x->opens_us)
+        document_put_bool(a, d, "closed", true);
     models = document_put_list(a, d, "models");
     for (size_t i = 0; i < x->n_quotas; i++) {
         struct document *m = document_map(a);

@@ -221,6 +221,11 @@ struct queued_tenant view_tenant(struct arena *a, const Queued__V1__Tenant *m)
         .stopped = m->stopped && *m->stopped ? m->stopped : NULL,
         .stopped_us = (int64_t)m->stopped_us,
         .rank = m->rank,
+        .n_windows = m->n_windows,
+        .windows = (const char *const *)m->windows,
+        .utc_offset = m->utc_offset && *m->utc_offset ? m->utc_offset : NULL,
+        .opens_us = (int64_t)m->opens_us,
+        .closes_us = (int64_t)m->closes_us,
     };
 }
 

@@ -6,6 +6,7 @@
 #include "rpc/rpc_message.h"
 #include "rpc/rpc_out.h"
 #include "rpc/rpc_spec.h"
+#include "spec/week.h"
 
 /* Past use of a model by a tenant with all below it, in units of 2^-SHARE_BITS GPUs. The core's
  * own sum is only as new as its last decision. */
@@ -30,7 +31,8 @@ static uint64_t milli(uint64_t value)
 static Queued__V1__TenantModel *tenant_model(struct arena *a, const struct state *s, uint32_t ix,
                                              uint32_t model, usec_t now)
 {
-    const struct tenant_setting *set = &s->settings->tenants[ix];
+    int64_t quota = tenant_own_quota(&s->tenants, ix, model);
+    int64_t limit = tenant_own_limit(&s->tenants, ix, model);
     const struct tenant *t = &s->tenants.v[ix];
     const struct free_histogram *h = s->cluster.topology.all[model];
     uint64_t total = (uint64_t)s->cluster.model_gpus[model], free = h ? h->free_gpus : 0, idle;
@@ -39,10 +41,10 @@ static Queued__V1__TenantModel *tenant_model(struct arena *a, const struct state
 
     queued__v1__tenant_model__init(m);
     m->model = rpc_text(s->settings->models[model].name);
-    m->has_quota = set->quota.gpus[model] >= 0;
-    m->quota = set->quota.gpus[model];
-    m->has_limit = set->limit.gpus[model] >= 0;
-    m->limit = set->limit.gpus[model];
+    m->has_quota = quota >= 0;
+    m->quota = quota;
+    m->has_limit = limit >= 0;
+    m->limit = limit;
     m->has_used = true;
     m->used = t->used[model];
     m->has_past_milli = m->has_share_permille = m->has_lent = true;
@@ -72,6 +74,24 @@ static uint32_t rank_of(const struct state *s, uint32_t tenant)
     return rank;
 }
 
+static void add_windows(struct arena *a, const struct settings *s, uint32_t ix, usec_t now,
+                        Queued__V1__Tenant *m)
+{
+    const struct tenant_setting *t = &s->tenants[ix];
+    usec_t closes = week_closes(s, ix, now);
+    char text[WEEK_TEXT_MAX];
+
+    m->windows = arena_alloc(a, (t->n_windows + 1) * sizeof(*m->windows));
+    for (uint32_t i = 0; i < t->n_windows; i++)
+        m->windows[m->n_windows++] = arena_strdup(a, week_text(text, &t->windows[i]));
+    if (t->n_windows)
+        m->utc_offset = arena_strdup(a, week_offset_text(text, s->utc_offset_min));
+    m->has_opens_us = closes <= now;
+    m->opens_us = (uint64_t)week_next(s, ix, now, 0);
+    m->has_closes_us = closes > now && closes < INT64_MAX;
+    m->closes_us = (uint64_t)closes;
+}
+
 void rpc_out_add_tenant(struct rpc_out *o, const struct state *s, uint32_t tenant, usec_t now)
 {
     Queued__V1__Tenant *m = arena_alloc(&o->arena, sizeof(*m));
@@ -87,6 +107,7 @@ void rpc_out_add_tenant(struct rpc_out *o, const struct state *s, uint32_t tenan
     m->stopped = rpc_text(s->tenants.v[tenant].stopped_why);
     m->has_stopped_us = s->tenants.v[tenant].stopped_at != 0;
     m->stopped_us = (uint64_t)s->tenants.v[tenant].stopped_at;
+    add_windows(&o->arena, s->settings, tenant, now, m);
     m->models = arena_alloc(&o->arena, s->settings->n_models * sizeof(*m->models));
     for (uint32_t i = 0; i < s->settings->n_models; i++) {
         Queued__V1__TenantModel *model = tenant_model(&o->arena, s, tenant, i, now);

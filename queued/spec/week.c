@@ -169,7 +169,7 @@ const char *week_text(char buf[WEEK_TEXT_MAX], const struct opening_setting *w)
     str_addf(&b, "%s:", w->name);
     add_days(&b, w->days);
     str_addf(&b, " %02u:%02u-%02u:%02u%s", w->from_min / 60, w->from_min % 60, w->to_min / 60,
-             w->to_min % 60, w->must_fit ? ", jobs fit" : "");
+             w->to_min % 60, w->must_fit ? " (jobs fit)" : "");
     (void)str_copy(buf, WEEK_TEXT_MAX, str_text(&b));
     str_fini(&b);
     return buf;

@@ -29,7 +29,7 @@ usec_t week_next(const struct settings *s, uint32_t tenant, usec_t t, usec_t tak
 /* The longest that a job may take to start at all; INT64_MAX: any, 0: no window ever opens. */
 usec_t week_longest(const struct settings *s, uint32_t tenant);
 
-/* "night: Mon-Fri 20:00-06:00, jobs fit" */
+/* "night: Mon-Fri 20:00-06:00 (jobs fit)" */
 const char *week_text(char buf[WEEK_TEXT_MAX], const struct opening_setting *w);
 /* "+05:30" */
 const char *week_offset_text(char buf[WEEK_TEXT_MAX], int32_t utc_offset_min);

@@ -278,6 +278,39 @@ static void pools_are_one_more_hierarchy_and_nodes_name_theirs(void **state)
     g->f.settings.pools = NULL;
 }
 
+/* The first tenant has one window, which begins a minute after the present one; or a minute ago. */
+static void tenants_show_their_windows_and_when_they_open_or_close(void **state)
+{
+    struct rig *g = *state;
+    struct rpc_head h = head();
+    struct tenant_setting *t = &g->f.settings.tenants[0];
+    usec_t minute = 60 * USEC_PER_SEC, at = g->f.state->now / minute * minute + minute;
+
+    t->n_windows = 1;
+    t->windows[0] = (struct opening_setting){
+        .name = "w", .days = 0x7f, .from_min = (uint32_t)(at / minute % (24 * 60))};
+    t->windows[0].to_min = t->windows[0].from_min + 1;
+    for (int i = 0; i < 2; i++) {
+        Queued__V1__TenantsReply *r;
+
+        rpc_out_begin(&g->out);
+        rpc_out_add_tenant(&g->out, g->f.state, 0, at - !i);
+        rpc_out_add_tenant(&g->out, g->f.state, 2, at - !i); /* below it */
+        rpc_out_tenants(&g->out, &h);
+        r = unpack(g, &queued__v1__tenants_reply__descriptor);
+        assert_int_equal(r->tenants[0]->n_windows, 1);
+        assert_memory_equal(r->tenants[0]->windows[0], "w: Mon-Sun ", 11);
+        assert_string_equal(r->tenants[0]->utc_offset, "+00:00");
+        assert_int_equal(r->tenants[1]->n_windows, 0);
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(r->tenants[k]->opens_us, i == 0 ? (uint64_t)at : 0);
+            assert_int_equal(r->tenants[k]->closes_us, i == 1 ? (uint64_t)(at + minute) : 0);
+        }
+        queued__v1__tenants_reply__free_unpacked(r, NULL);
+    }
+    t->n_windows = 0;
+}
+
 static void tenants_show_what_their_subtree_uses(void **state)
 {
     struct rig *g = *state;
@@ -297,6 +330,8 @@ static void tenants_show_what_their_subtree_uses(void **state)
     assert_false(r->tenants[0]->models[0]->has_quota);
     assert_int_equal(r->tenants[1]->n_models, 0);
     assert_int_equal(r->tenants[2]->active, 1);
+    assert_int_equal(r->tenants[0]->n_windows, 0);
+    assert_false(r->tenants[0]->has_opens_us || r->tenants[0]->has_closes_us);
     queued__v1__tenants_reply__free_unpacked(r, NULL);
 }
 
@@ -336,6 +371,7 @@ int main(void)
         TEST(the_topology_is_depth_first_with_free_slots),
         TEST(pools_are_one_more_hierarchy_and_nodes_name_theirs),
         TEST(tenants_show_what_their_subtree_uses),
+        TEST(tenants_show_their_windows_and_when_they_open_or_close),
         TEST(an_error_is_readable_as_the_reply_of_any_method),
     };
 
