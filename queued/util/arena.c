@@ -8,7 +8,7 @@
 
 #include "util/mem.h"
 
-enum { BLOCK_MIN = 1024, BLOCK_MAX = 256 * 1024, ALIGN = 16 };
+enum { BLOCK_MIN = 1024, BLOCK_MAX = 256 * 1024, KEPT_MAX = 1024 * 1024, ALIGN = 16 };
 
 struct arena_block {
     struct arena_block *next;
@@ -97,13 +97,15 @@ void arena_fini(struct arena *a)
 
 void arena_reset(struct arena *a)
 {
-    struct arena_block *kept = a->blocks;
+    size_t size = 0;
 
-    if (kept) {
-        a->blocks = kept->next;
-        kept->next = NULL;
-        kept->used = 0;
+    for (const struct arena_block *b = a->blocks; b; b = b->next)
+        size += b->size;
+    if (a->blocks && a->blocks->next) {
+        arena_fini(a);
+        (void)add_block(a, size < KEPT_MAX ? size : KEPT_MAX);
     }
-    arena_fini(a);
-    a->blocks = kept;
+    if (a->blocks)
+        a->blocks->used = 0;
+    a->used = 0;
 }

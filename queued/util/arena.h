@@ -27,7 +27,8 @@ void *arena_try(struct arena *a, size_t size);
 void *arena_try_raw(struct arena *a, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
-/* Forget all allocations; keeps the newest block, the largest, for reuse. */
+/* Forget all allocations. Keeps one block as large as all that there were, at most 1 MiB, so that
+ * who needs as much again allocates nothing. */
 void arena_reset(struct arena *a);
 void arena_fini(struct arena *a);
 
