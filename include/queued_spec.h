@@ -162,6 +162,8 @@ struct queued_spec {
     const char *array_indices; /* "0-49,60"; NULL: no array */
     uint32_t array_parallel;   /* indices at a time; 0: all */
     bool array_fails_fast;
+    const char *const *array_params; /* of index i: [i]; NULL: they have none */
+    size_t n_array_params;
     int64_t max_wait_us; /* topology.maxWait; 0: required for ever */
     int64_t deadline_us; /* since 1970; 0: none */
     uint32_t slice_size; /* topology.slice; 0: none */

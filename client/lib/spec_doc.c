@@ -320,7 +320,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
     struct document *checkpoint = document_map(a), *licences = document_map(a), *roles;
     struct document *preemption = document_map(a), *elastic = document_map(a);
-    struct document *array = document_map(a);
+    struct document *array = document_map(a), *params = document_map(a);
 
     document_put_text(a, d, "tenant", m->tenant);
     document_put_text(a, d, "namespace", m->namespace_);
@@ -345,6 +345,8 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
         document_put_int(a, array, "maxParallel", m->array_parallel);
     if (m->array_fail_fast)
         document_put_bool(a, array, "failFast", true);
+    put_texts(a, params, "lines", m->array_params, m->n_array_params);
+    put_nonempty(a, array, "paramsFrom", params);
     put_nonempty(a, d, "array", array);
     if (m->hold)
         document_put_bool(a, d, "hold", true);

@@ -329,6 +329,8 @@ int spec_pack(Queued__V1__JobSpec **ret, const struct queued_spec *s, struct are
     m->has_max_restarts = s->has_max_restarts;
     m->max_restarts = s->max_restarts;
     pack_failure(m, s, arena);
+    m->n_array_params = s->n_array_params;
+    m->array_params = texts(s->array_params, s->n_array_params, arena);
     bytes = queued__v1__job_spec__get_packed_size(m);
     if (bytes > SPEC_PACKED_MAX)
         return err_set(err, ERR_INVALID,

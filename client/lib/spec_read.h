@@ -55,6 +55,7 @@ int read_annotations(const struct yaml_at *at, void *draft, struct err *err);
 int read_submit_key(const struct yaml_at *at, void *draft, struct err *err);
 int read_checkpoint(const struct yaml_at *at, void *draft, struct err *err);
 int read_preemptible(const struct yaml_at *at, void *draft, struct err *err);
+int read_array(const struct yaml_at *at, void *draft, struct err *err);
 int read_failure_policy(const struct yaml_at *at, void *draft, struct err *err);
 
 /* Of a role_draft. */

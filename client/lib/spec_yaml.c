@@ -357,29 +357,6 @@ static int read_rendezvous(const struct yaml_at *at, void *out, struct err *err)
 
 #define SPEC(field) offsetof(struct spec_draft, spec.field)
 
-static int read_parallel(const struct yaml_at *at, void *out, struct err *err)
-{
-    struct spec_draft *d = out;
-    uint64_t v;
-
-    if (yaml_u64(at, 1, ARRAY_INDICES_MAX, &v, err))
-        return -1;
-    d->spec.array_parallel = (uint32_t)v;
-    return 0;
-}
-
-static const struct yaml_field array_fields[] = {
-    {"indices", read_text, SPEC(array_indices), true, NULL},
-    {"maxParallel", read_parallel, 0, false, NULL},
-    {"failFast", read_flag, SPEC(array_fails_fast), false, NULL},
-    {"paramsFrom", NULL, 0, false, SPEC_LATER},
-};
-
-static int read_array(const struct yaml_at *at, void *out, struct err *err)
-{
-    return yaml_walk(at, array_fields, ARRAY_LEN(array_fields), out, err);
-}
-
 static const struct yaml_field spec_fields[] = {
     {"tenant", read_tenant, 0, false, NULL},
     {"namespace", read_namespace, 0, false, NULL},

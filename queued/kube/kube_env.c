@@ -50,6 +50,20 @@ static void add_text(struct env_list *e, const char *name, const char *value)
         add_json_pair(e, name, value);
 }
 
+/* Text that the kubelet leaves as it is: "$(" would begin the name of another variable. */
+static void add_literal(struct env_list *e, const char *name, const char *value)
+{
+    struct str escaped = {0};
+
+    for (const char *at = value; *at; at++) {
+        if (at[0] == '$' && (at[1] == '(' || at[1] == '$'))
+            str_add(&escaped, "$");
+        str_addf(&escaped, "%c", *at);
+    }
+    add_text(e, name, str_text(&escaped));
+    str_fini(&escaped);
+}
+
 static void add_number(struct env_list *e, const char *name, uint64_t value)
 {
     if (is_taken(e, name))
@@ -227,6 +241,8 @@ void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role)
     if (g->array.v) {
         add_text(&l, "QUEUED_ARRAY_ID", job_id_format(id, g->array));
         add_number(&l, "QUEUED_ARRAY_INDEX", g->array_index);
+        if (g->array_index < g->spec->array_params.n)
+            add_literal(&l, "QUEUED_ARRAY_PARAMS", g->spec->array_params.v[g->array_index]);
     }
     add_number(&l, "QUEUED_NODES", g->n_pods);
     add_number(&l, "QUEUED_WORLD_SIZE", e->gpus ? e->gpus : g->n_pods);

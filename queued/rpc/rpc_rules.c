@@ -152,6 +152,7 @@ static const struct rpc_rule spec_rules[] = {
     {"array_parallel", RULE_NUMBER, 0, ARRAY_INDICES_MAX, 1},
     {"array_fail_fast", RULE_NUMBER, 0, 1, 1},
     {"failure_scope", RULE_LINE, 1, 31, 1},
+    {"array_params", RULE_TEXT, 1, ARRAY_PARAMS_BYTES_MAX, ARRAY_INDICES_MAX},
 };
 
 static const struct rpc_rule filter_rules[] = {

@@ -222,6 +222,7 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->array_indices = text_from(a, m->array_indices);
     s->array_parallel = m->array_parallel;
     s->array_fails_fast = m->array_fail_fast;
+    s->array_params = strings_from(a, m->array_params, m->n_array_params);
     s->slice_level = text_from(a, m->slice_level);
     s->slice_size = m->slice_size;
     s->n_licences = (uint32_t)m->n_licences;
@@ -502,6 +503,8 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_array_parallel = s->array_parallel > 0;
     m->array_parallel = s->array_parallel;
     m->has_array_fail_fast = m->array_fail_fast = s->array_fails_fast;
+    m->n_array_params = s->array_params.n;
+    m->array_params = strings_to(a, &s->array_params);
     m->slice_level = rpc_text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;

@@ -45,9 +45,10 @@ enum {
     ROLE_NODES_MAX = 256, /* named, or excluded */
     VERSION_MAX = 32,
     JOB_LABELS_MAX = 32,
-    ARRAY_INDICES_MAX = 10000, /* and no index from it on */
-    ARRAY_TEXT_MAX = 4096,     /* of array.indices */
-    ARRAY_PARTS_MAX = 64,      /* different wishes for parts of one */
+    ARRAY_INDICES_MAX = 10000,          /* and no index from it on */
+    ARRAY_TEXT_MAX = 4096,              /* of array.indices */
+    ARRAY_PARAMS_BYTES_MAX = 32 * 1024, /* of all its indices together */
+    ARRAY_PARTS_MAX = 64,               /* different wishes for parts of one */
     JOB_DEPENDS_MAX = 16,
     JOB_RESTARTS_MAX = 1000000,
     BACKOFF_S = 30, /* failurePolicy.backoff, initial and max, where a job has none */

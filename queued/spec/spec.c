@@ -209,6 +209,7 @@ struct spec *spec_copy(const struct spec *s)
     to->on_preemption = copy_text(a, s->on_preemption);
     to->exit_zero = copy_text(a, s->exit_zero);
     to->array_indices = copy_text(a, s->array_indices);
+    to->array_params = copy_strings(a, &s->array_params);
     to->licences = copy_amounts(a, s->licences, s->n_licences);
     to->depends_on = copy_pairs(a, &s->depends_on);
     spec_copy_failure(a, &to->failure, &s->failure);
@@ -481,6 +482,10 @@ static void feed_array(const struct feed *f, const struct spec *s)
     feed_text(f, s->array_indices);
     feed_number(f, s->array_parallel);
     feed_number(f, s->array_fails_fast);
+    if (s->array_params.n) {
+        feed_text(f, "params");
+        feed_strings(f, &s->array_params);
+    }
 }
 
 static void feed_failure(const struct feed *f, const struct spec_failure *policy)

@@ -208,19 +208,20 @@ struct spec {
     usec_t checkpoint_grace_us;     /* default 30 s */
     struct spec_extended *licences; /* of the site, for the whole gang */
     uint32_t n_licences;
-    struct spec_pairs depends_on;  /* job (name or id) and condition */
-    bool is_held;                  /* hold: begins Held */
-    enum spec_choice preemptible;  /* said after spec_check(); default: yes up to class normal */
-    const char *preemption_policy; /* "Never", "LowerPriority"; NULL: the latter above normal */
-    uint32_t max_lost_gpu_hours;   /* of its victims together; 0: no bound */
-    const char *on_preemption;     /* "requeue", "end"; NULL: requeue */
-    uint32_t elastic_step;         /* pods by which an elastic gang changes; 0: 1 */
-    usec_t grow_cooldown_us;       /* 0: ELASTIC_COOLDOWN_S */
-    const char *exit_zero;         /* checkpoint.exitZero: "requeue", "done"; NULL: requeue */
-    bool is_movable;               /* preemption.movable: defragmentation may move it */
-    const char *array_indices;     /* "0-49,60" (indices.h); NULL: no array */
-    uint32_t array_parallel;       /* indices that may run at a time; 0: all */
-    bool array_fails_fast;         /* one that fails cancels the others */
+    struct spec_pairs depends_on;     /* job (name or id) and condition */
+    bool is_held;                     /* hold: begins Held */
+    enum spec_choice preemptible;     /* said after spec_check(); default: yes up to class normal */
+    const char *preemption_policy;    /* "Never", "LowerPriority"; NULL: the latter above normal */
+    uint32_t max_lost_gpu_hours;      /* of its victims together; 0: no bound */
+    const char *on_preemption;        /* "requeue", "end"; NULL: requeue */
+    uint32_t elastic_step;            /* pods by which an elastic gang changes; 0: 1 */
+    usec_t grow_cooldown_us;          /* 0: ELASTIC_COOLDOWN_S */
+    const char *exit_zero;            /* checkpoint.exitZero: "requeue", "done"; NULL: requeue */
+    bool is_movable;                  /* preemption.movable: defragmentation may move it */
+    const char *array_indices;        /* "0-49,60" (indices.h); NULL: no array */
+    uint32_t array_parallel;          /* indices that may run at a time; 0: all */
+    bool array_fails_fast;            /* one that fails cancels the others */
+    struct spec_strings array_params; /* of index i: v[i]; none: they have none */
 };
 
 /* The role of this name; n_roles: there is none. */

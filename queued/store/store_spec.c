@@ -244,6 +244,7 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     r->array_indices = store_text(s->array_indices);
     PACK(r, array_parallel, s->array_parallel);
     PACK(r, array_fail_fast, s->array_fails_fast);
+    r->array_params = make_strings(&s->array_params, &r->n_array_params, a);
     PACK(r, elastic_step, s->elastic_step);
     PACK(r, grow_cooldown_us, s->grow_cooldown_us);
     PACK(r, max_wait_us, s->max_wait_us);
@@ -519,6 +520,7 @@ static struct spec *take_spec(const spec_record *r)
     s->array_indices = copy(a, r->array_indices);
     s->array_parallel = r->array_parallel;
     s->array_fails_fast = r->array_fail_fast;
+    take_strings(&s->array_params, r->array_params, r->n_array_params, a);
     s->slice_level = copy(a, r->slice_level);
     s->slice_size = s->slice_level ? r->slice_size : 0;
     s->n_licences = (uint32_t)r->n_licences;

@@ -34,7 +34,8 @@ class Arrays(JobTest):
     def test_each_index_runs_once_and_never_more_than_allowed_over_kills(self):
         site = self.start()
         self.cluster(site)
-        name = self.submit(site, array(run="700ms", said="indices: '0-5,8', maxParallel: 2"))
+        name = self.submit(site, array(run="700ms", said="indices: '0-5,8', maxParallel: 2, paramsFrom: {lines: [%s]}"
+                                       % ", ".join("'lr=%d of $(PATH)'" % i for i in range(9))))
         end = time.monotonic() + 60
         next_kill = time.monotonic() + 0.3
         kills = 0
@@ -53,6 +54,7 @@ class Arrays(JobTest):
             env = {e["name"]: e.get("value") for e in p["spec"]["containers"][0]["env"]}
             self.assertEqual(env["QUEUED_ARRAY_INDEX"], p["metadata"]["labels"]["gang.queued/index"])
             self.assertEqual(env["QUEUED_POD_INDEX"], "0")
+            self.assertEqual(env["QUEUED_ARRAY_PARAMS"], "lr=%s of $$(PATH)" % env["QUEUED_ARRAY_INDEX"])
         counts = self.item(site, name)["status"]["array"]
         self.assertEqual((counts["indices"], counts["succeeded"], counts["failed"]), (7, 7, 0))
         self.assertEqual(sorted(self.indices(site, name)), [0, 1, 2, 3, 4, 5, 8])

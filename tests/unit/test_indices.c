@@ -169,19 +169,26 @@ static void an_array_that_cannot_be_is_refused_with_its_path(void **state)
         const char *indices;
         uint32_t parallel;
         bool fails_fast;
-        const char *path; /* NULL: accepted */
+        uint32_t n_params; /* lines for the first indices */
+        const char *path;  /* NULL: accepted */
     } rows[] = {
-        {NULL, 0, false, NULL},
-        {"0,10-90:20,4999", 0, false, NULL},
-        {"0-49", 16, false, NULL},
-        {"0-49", 16, true, NULL},
-        {"0-9,3", 0, false, "spec.array.indices: index 3 is there twice"},
-        {"0-9;12", 0, false, "spec.array.indices: ';12' is no index"},
-        {"5000", 0, false, "spec.array.indices: pods are numbered over all indices"},
-        {NULL, 3, false, "spec.array.indices: is missing"},
-        {NULL, 0, true, "spec.array.indices: is missing"},
-        {"0-9", ARRAY_INDICES_MAX + 1, false, "spec.array.maxParallel"},
+        {NULL, 0, false, 0, NULL},
+        {"0,10-90:20,4999", 0, false, 0, NULL},
+        {"0-49", 16, false, 0, NULL},
+        {"0-49", 16, true, 0, NULL},
+        {"0-2", 0, false, 3, NULL},
+        {"0-1", 0, false, 3, NULL}, /* the last line is for no index */
+        {"0-3", 0, false, 3, "spec.array.paramsFrom: has 3 lines, the first for index 0; index 3"},
+        {"0-3", 0, false, 4, "spec.array.paramsFrom: the line of index 3 is empty"},
+        {NULL, 0, false, 3, "spec.array.indices: is missing"},
+        {"0-9,3", 0, false, 0, "spec.array.indices: index 3 is there twice"},
+        {"0-9;12", 0, false, 0, "spec.array.indices: ';12' is no index"},
+        {"5000", 0, false, 0, "spec.array.indices: pods are numbered over all indices"},
+        {NULL, 3, false, 0, "spec.array.indices: is missing"},
+        {NULL, 0, true, 0, "spec.array.indices: is missing"},
+        {"0-9", ARRAY_INDICES_MAX + 1, false, 0, "spec.array.maxParallel"},
     };
+    static const char *lines[] = {"a", "{\"b\": 1}", "c", ""};
     uint64_t seen[sizeof(rows) / sizeof(rows[0])];
     struct settings settings;
 
@@ -195,6 +202,7 @@ static void an_array_that_cannot_be_is_refused_with_its_path(void **state)
 
         s->array_indices = rows[i].indices;
         s->array_parallel = rows[i].parallel;
+        s->array_params = (struct spec_strings){lines, rows[i].n_params};
         s->array_fails_fast = rows[i].fails_fast;
         rc = spec_check(s, &settings, &err);
         if (rc != (rows[i].path ? -1 : 0) || (rc && !strstr(err.text, rows[i].path)))

@@ -296,6 +296,21 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
     check_round_trip("tests/data/jobs/spares.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/launcher.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/array.yaml", QUEUED_YAML);
+    check_round_trip("tests/data/jobs/array-params.yaml", QUEUED_YAML);
+}
+
+static void parameters_are_read_from_a_file_beside_the_job(void **state)
+{
+    struct spec_file f = load_file("tests/data/jobs/array-params.yaml");
+
+    (void)state;
+    assert_int_equal(f.n, 2);
+    assert_int_equal(f.specs[0].n_array_params, 3);
+    assert_string_equal(f.specs[0].array_params[0], "{\"lr\":\"0.1\",\"note\":\"a, \\\"b\\\"\"}");
+    assert_string_equal(f.specs[0].array_params[2], "{\"lr\":\"0.001\",\"note\":\"\"}");
+    assert_int_equal(f.specs[1].n_array_params, 2);
+    assert_string_equal(f.specs[1].array_params[1], "--lr 0.01");
+    spec_file_fini(&f);
 }
 
 #define HEAD "apiVersion: gang.queued/v1\nkind: GangJob\nmetadata: {name: a}\n"
@@ -439,6 +454,15 @@ static void mistakes_are_answered_with_place_path_and_remedy(void **state)
         {HEAD "spec:\n" ROLE "    volumes: [{name: a, mountPath: /a}]\n", "has no source"},
         {HEAD "spec:\n" ROLE "    volumes: [{name: a, pvc: x, secret: y, mountPath: /a}]\n",
          "a volume has one source"},
+        {HEAD "spec:\n  array: {indices: 0-1, paramsFrom: {file: none.csv}}\n" ROLE,
+         "spec.array.paramsFrom.file: none.csv: No such file"},
+        {HEAD "spec:\n  array: {indices: 0-1, paramsFrom: {file: tests/data/jobs/odd.csv}}\n" ROLE,
+         "line 3 does not have one field for each"},
+        {HEAD "spec:\n  array: {indices: 0-1, paramsFrom: {file: /dev/zero}}\n" ROLE,
+         "larger than 131072 bytes"},
+        {HEAD "spec:\n  array: {indices: 0-1, paramsFrom: {lines: []}}\n" ROLE, "has no lines"},
+        {HEAD "spec:\n  array: {indices: 0-1, paramsFrom: {configMap: a, key: b}}\n" ROLE,
+         "spec.array.paramsFrom.configMap: is not read by this version; name the same lines"},
         {HEAD "spec:\n  topology: required:rack\n" ROLE, "belongs to the short form"},
         {HEAD "spec:\n  failurePolicy: {scope: host}\n" ROLE,
          "spec.failurePolicy.scope: \"host\" is no scope; use gang, role or pod"},
@@ -533,6 +557,7 @@ int main(void)
         cmocka_unit_test(topology_any_is_a_wish_too),
         cmocka_unit_test(a_file_may_hold_several_jobs),
         cmocka_unit_test(what_is_printed_reads_back_to_the_same_spec),
+        cmocka_unit_test(parameters_are_read_from_a_file_beside_the_job),
         cmocka_unit_test(a_generated_name_is_a_name_with_or_without_its_dash),
         cmocka_unit_test(what_happens_anyway_may_be_said),
         cmocka_unit_test(what_is_not_acted_on_is_refused_with_its_path),

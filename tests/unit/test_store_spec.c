@@ -60,6 +60,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->is_movable = choice == SPEC_NO;
         want->array_indices = "0-49,60";
         want->array_fails_fast = choice == SPEC_NO;
+        want->array_params = match.values;
         want->failure =
             (struct spec_failure){SPEC_SCOPE_POD, 1, 2, 3, (enum spec_choice)choice, &rule, 1};
         want->slice_size = 4;
