@@ -118,6 +118,7 @@ struct queued_role {
     const char *spread_key; /* evenly over this level, or label; NULL: no wish */
     uint32_t spread_max_skew;
     bool is_spread_soft; /* ScheduleAnyway; false: DoNotSchedule */
+    bool is_leader;      /* the exit code of its first pod is the job's */
     bool is_exclusive;   /* placement.exclusiveNode: each pod has its node to itself */
 };
 
@@ -179,6 +180,8 @@ struct queued_spec {
     bool excludes_nodes;
     const char *failure_scope; /* gang, role or pod; NULL: gang */
     const char *exit_zero;     /* checkpoint.exitZero: requeue or done; NULL: requeue */
+    const char *completion;    /* completion.policy: all, leader or min; NULL: all */
+    uint32_t completion_min;   /* pods that must have succeeded, of min */
     size_t n_rules;
     const struct queued_rule *rules; /* the first that matches holds */
 };

@@ -244,6 +244,8 @@ static struct document *role(struct arena *a, const Queued__V1__Role *r)
     if (r->spares)
         document_put_int(a, d, "spares", r->spares);
     document_put_text(a, d, "startAfter", r->start_after);
+    if (r->leader)
+        document_put_bool(a, d, "leader", true);
     if (r->min_replicas)
         document_put_int(a, d, "minReplicas", r->min_replicas);
     document_put_text(a, d, "image", r->image);
@@ -372,6 +374,13 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     roles = document_put_list(a, d, "roles");
     for (size_t i = 0; i < m->n_roles; i++)
         document_add(a, roles, role(a, m->roles[i]));
+    if (m->completion) {
+        struct document *completion = document_put_map(a, d, "completion");
+
+        document_put_text(a, completion, "policy", m->completion);
+        if (m->completion_min)
+            document_put_int(a, completion, "n", m->completion_min);
+    }
     put_nonempty(a, d, "failurePolicy", failure_policy(a, m));
     put_duration(a, checkpoint, "grace", m->has_checkpoint_grace_us, m->checkpoint_grace_us);
     document_put_text(a, checkpoint, "exitZero", m->exit_zero);

@@ -152,6 +152,7 @@ static void pack_affinity(Queued__V1__Role *m, const struct queued_role *r, stru
     m->driver_min = text(r->driver_min);
     m->cuda_min = text(r->cuda_min);
     m->has_mixed_drivers = m->mixed_drivers = r->has_mixed_drivers;
+    m->has_leader = m->leader = r->is_leader;
     m->has_exclusive_node = m->exclusive_node = r->is_exclusive;
     if (r->spread_key)
         pack_spread(m, r, arena);
@@ -236,6 +237,9 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->max_lost_gpu_hours = s->max_lost_gpu_hours;
     m->on_preemption = text(s->on_preemption);
     m->exit_zero = text(s->exit_zero);
+    m->completion = text(s->completion);
+    m->has_completion_min = s->completion_min > 0;
+    m->completion_min = s->completion_min;
     m->has_movable = m->movable = s->is_movable;
     m->slice_level = text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;

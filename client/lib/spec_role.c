@@ -240,7 +240,7 @@ static const struct yaml_field role_fields[] = {
     {"placement", read_placement, 0, false, NULL},
     {"minReplicas", read_min_replicas, 0, false, NULL},
     {"spares", read_spares, 0, false, NULL},
-    {"leader", NULL, 0, false, SPEC_LATER},
+    {"leader", read_flag, offsetof(struct role_draft, role.is_leader), false, NULL},
     {"startAfter", read_text, offsetof(struct role_draft, role.start_after), false, NULL},
     {"template", NULL, 0, false, SPEC_LATER},
     {"envFrom", read_env_from, 0, false, NULL},

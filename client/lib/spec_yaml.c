@@ -357,6 +357,46 @@ static int read_rendezvous(const struct yaml_at *at, void *out, struct err *err)
 
 #define SPEC(field) offsetof(struct spec_draft, spec.field)
 
+static int read_end_policy(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "all") != 0 && strcmp(s, "leader") != 0 && strcmp(s, "min") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is none of all, leader, min", s);
+    *(const char **)out = strcmp(s, "all") == 0 ? NULL : s;
+    return 0;
+}
+
+static int read_least(const struct yaml_at *at, void *out, struct err *err)
+{
+    uint64_t v;
+
+    if (yaml_u64(at, 1, JOB_PODS_MAX, &v, err))
+        return -1;
+    *(uint32_t *)out = (uint32_t)v;
+    return 0;
+}
+
+static const struct yaml_field completion_fields[] = {
+    {"policy", read_end_policy, SPEC(completion), true, NULL},
+    {"n", read_least, SPEC(completion_min), false, NULL},
+};
+
+static int read_completion(const struct yaml_at *at, void *out, struct err *err)
+{
+    const struct spec_draft *d = out;
+    bool is_min;
+
+    if (yaml_walk(at, completion_fields, ARRAY_LEN(completion_fields), out, err))
+        return -1;
+    is_min = d->spec.completion && strcmp(d->spec.completion, "min") == 0;
+    if (is_min != (d->spec.completion_min > 0))
+        return yaml_fail(at, err, "n, the pods that must succeed, goes with policy min");
+    return 0;
+}
+
 static const struct yaml_field spec_fields[] = {
     {"tenant", read_tenant, 0, false, NULL},
     {"namespace", read_namespace, 0, false, NULL},
@@ -377,7 +417,7 @@ static const struct yaml_field spec_fields[] = {
     {"dependsOn", read_depends, 0, false, NULL},
     {"licences", read_licences, 0, false, NULL},
     {"rendezvous", read_rendezvous, 0, false, NULL},
-    {"completion", NULL, 0, false, SPEC_LATER},
+    {"completion", read_completion, 0, false, NULL},
     {"onPreemption", read_on_preemption, SPEC(on_preemption), false, NULL},
     {"elastic", read_elastic, 0, false, NULL},
     {"array", read_array, 0, false, NULL},

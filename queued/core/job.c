@@ -57,7 +57,7 @@ struct job *job_create(const struct job_texts *texts)
 {
     struct job *j = xmalloc(sizeof(*j));
 
-    *j = (struct job){.exit_code = -1, .timer_ix = SIZE_MAX};
+    *j = (struct job){.exit_code = -1, .timer_ix = SIZE_MAX, .leader = JOB_ROLES_MAX};
     job_set_texts(j, texts);
     for (int i = 0; i < JOB_EXCLUDED_MAX; i++)
         j->excluded[i] = IX_NONE;
@@ -91,6 +91,21 @@ void job_destroy(struct job *j)
     free(j->texts);
     vec_fini(&j->waits);
     free(j);
+}
+
+void job_set_completion(struct job *j, const struct spec *spec)
+{
+    j->leader = (uint8_t)spec_leader(spec);
+    j->ends_with_leader = spec->completion && strcmp(spec->completion, "leader") == 0;
+    j->done_least = spec->completion_min;
+}
+
+const struct member *job_leader(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members && j->leader < JOB_ROLES_MAX; i++)
+        if (j->members[i].role == j->leader)
+            return &j->members[i]; /* they are by role and index */
+    return NULL;
 }
 
 uint32_t job_size(const struct job *j)

@@ -181,6 +181,9 @@ struct job {
     bool ends_saved;              /* checkpoint.exitZero: done */
     usec_t checkpointed_at;       /* as it said; 0 never */
     struct job_array *array;      /* a job array: it has no pods of its own; owned, NULL none */
+    uint8_t leader;               /* role whose first pod leads; JOB_ROLES_MAX: none */
+    bool ends_with_leader;        /* completion.policy: leader */
+    uint32_t done_least;          /* the same: min; pods that must have succeeded. 0: all */
     struct failure *failure;      /* failurePolicy; owned, NULL: nothing of it was given */
     bool is_leaving;              /* victim of a claim, still charged. In memory only */
 
@@ -236,6 +239,10 @@ const char *job_waits_words(char buf[JOB_WAITS_TEXT], const struct job *j);
 struct job_id job_spec_id(const struct job *j);
 /* Index of a pod in its names: the indices of an array follow each other. */
 uint32_t job_pod_index(const struct job *j, const struct member *m);
+/* What of its spec says when it has ended. */
+void job_set_completion(struct job *j, const struct spec *spec);
+/* The member whose exit code is its own; NULL: none leads, or there are no members. */
+const struct member *job_leader(const struct job *j);
 /* The member of a role and such an index, or NULL. */
 struct member *job_member(const struct job *j, uint32_t role, uint32_t index);
 /* Role index by name; IX_NONE. */

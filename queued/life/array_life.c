@@ -51,6 +51,9 @@ static struct job *job_for(struct state *s, const struct job *parent, uint32_t i
     j->is_movable = parent->is_movable;
     j->ends_saved = parent->ends_saved;
     j->failure = failure_copy(parent->failure);
+    j->leader = parent->leader;
+    j->ends_with_leader = parent->ends_with_leader;
+    j->done_least = parent->done_least;
     relax_share(j, parent);
     memcpy(j->digest, parent->digest, sizeof(j->digest));
     j->state = JOB_PENDING;

@@ -359,6 +359,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->is_movable = spec->is_movable;
     j->ends_saved = spec->exit_zero && strcmp(spec->exit_zero, "done") == 0;
     j->failure = failure_of(&spec->failure);
+    job_set_completion(j, spec);
     j->array = array_of(spec);
     memcpy(j->digest, ev->digest, sizeof(j->digest));
     j->state = spec->is_held ? JOB_HELD : JOB_PENDING;

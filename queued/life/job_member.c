@@ -19,6 +19,39 @@
 #include "core/replace.h"
 #include "util/mem.h"
 
+/* Have those ended well whose end is the job's? */
+static bool is_complete(const struct job *j)
+{
+    const struct member *leader = j->ends_with_leader ? job_leader(j) : NULL;
+    uint32_t done = 0;
+
+    if (j->n_done == job_size(j) || (leader && leader->phase == MEMBER_SUCCEEDED))
+        return true;
+    if (!j->done_least || j->n_done < j->done_least)
+        return false;
+    for (uint32_t i = 0; i < j->n_members; i++)
+        done += j->members[i].phase == MEMBER_SUCCEEDED;
+    return done >= j->done_least;
+}
+
+static void complete(struct state *s, struct job *j, struct effects *fx)
+{
+    struct job_step step = {JOB_EV_ALL_DONE, JOB_SUCCEEDED, "Completed", ""};
+    uint32_t left = job_size(j) - j->n_done;
+    char text[REASON_TEXT_MAX + 1], name[POD_NAME_TEXT];
+
+    if (left && j->ends_with_leader)
+        (void)snprintf(text, sizeof(text), "its leader %s has ended, %u other pods are stopped",
+                       job_pod_name(name, j, job_leader(j)), left);
+    else if (left)
+        (void)snprintf(text, sizeof(text), "%u pods have succeeded, %u others are stopped",
+                       j->n_done, left);
+    if (left)
+        step.text = text;
+    j->exit_code = 0;
+    (void)job_move(s, j, &step, fx);
+}
+
 void job_check_progress(struct state *s, struct job *j, struct effects *fx)
 {
     if (j->state == JOB_BINDING && j->n_bound + j->n_waiting == job_size(j))
@@ -35,15 +68,8 @@ void job_check_progress(struct state *s, struct job *j, struct effects *fx)
         (void)job_move(s, j,
                        &(struct job_step){.event = JOB_EV_ALL_RUNNING, .code = "", .text = ""}, fx);
     }
-    if (j->state == JOB_RUNNING && j->n_done == job_size(j)) {
-        j->exit_code = 0;
-        (void)job_move(s, j,
-                       &(struct job_step){.event = JOB_EV_ALL_DONE,
-                                          .outcome = JOB_SUCCEEDED,
-                                          .code = "Completed",
-                                          .text = ""},
-                       fx);
-    }
+    if (j->state == JOB_RUNNING && is_complete(j))
+        complete(s, j, fx);
 }
 
 void job_member_bound(struct state *s, struct job *j, struct member *m, struct effects *fx)
@@ -155,6 +181,20 @@ static bool goes_on(struct state *s, struct job *j, struct member *m, const stru
     return true;
 }
 
+/* The highest of the members, but for a leader's that failed; what is stopped says nothing of a job
+ * that is complete, nor of one with a leader. */
+static void note_exit_code(struct job *j, const struct member *m)
+{
+    const struct member *leader = job_leader(j);
+
+    if (j->state > JOB_RUNNING && (leader || j->outcome == JOB_SUCCEEDED))
+        return;
+    if (leader && leader != m && leader->exit_code > 0)
+        return;
+    if (leader == m || m->exit_code > j->exit_code)
+        j->exit_code = m->exit_code;
+}
+
 void job_member_ended(struct state *s, struct job *j, struct member *m, const struct pod_fact *pod,
                       struct effects *fx)
 {
@@ -174,8 +214,7 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
     job_release(s, j, m, pod->phase == POD_SUCCEEDED ? MEMBER_SUCCEEDED : MEMBER_FAILED);
     if (pod->phase != POD_SUCCEEDED && goes_on(s, j, m, &fault, fx))
         return;
-    if (pod->exit_code > j->exit_code)
-        j->exit_code = pod->exit_code;
+    note_exit_code(j, m);
     job_save(s, j, fx); /* its pod may be cleaned up before a restart */
     if (pod->phase == POD_SUCCEEDED) {
         mended_settle(s, j);

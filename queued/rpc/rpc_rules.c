@@ -104,6 +104,7 @@ static const struct rpc_rule role_rules[] = {
     {"env_refs", RULE_MESSAGE, 0, SPEC_BYTES_MAX, ROLE_REFS_MAX},
     {"start_after", RULE_LINE, 0, ROLE_NAME_MAX, 1},
     {"exclusive_node", RULE_NUMBER, 0, 1, 1},
+    {"leader", RULE_NUMBER, 0, 1, 1},
 };
 
 static const struct rpc_rule failure_rules[] = {
@@ -153,6 +154,8 @@ static const struct rpc_rule spec_rules[] = {
     {"array_fail_fast", RULE_NUMBER, 0, 1, 1},
     {"failure_scope", RULE_LINE, 1, 31, 1},
     {"array_params", RULE_TEXT, 1, ARRAY_PARAMS_BYTES_MAX, ARRAY_INDICES_MAX},
+    {"completion", RULE_LINE, 1, 31, 1},
+    {"completion_min", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {

@@ -79,6 +79,7 @@ static void affinity_from(struct arena *a, const Queued__V1__Role *m, struct spe
     r->cuda_min = text_from(a, m->cuda_min);
     r->mixed_drivers = m->mixed_drivers;
     r->is_exclusive = m->exclusive_node;
+    r->is_leader = m->leader;
     if (m->n_spread)
         r->spread = (struct spec_spread){text_from(a, m->spread[0]->key ? m->spread[0]->key : ""),
                                          m->spread[0]->max_skew, m->spread[0]->soft};
@@ -218,6 +219,8 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->max_lost_gpu_hours = m->max_lost_gpu_hours;
     s->on_preemption = text_from(a, m->on_preemption);
     s->exit_zero = text_from(a, m->exit_zero);
+    s->completion = text_from(a, m->completion);
+    s->completion_min = m->completion_min;
     s->is_movable = m->movable;
     s->array_indices = text_from(a, m->array_indices);
     s->array_parallel = m->array_parallel;
@@ -324,6 +327,7 @@ static void affinity_to(struct arena *a, const struct spec_role *r, Queued__V1__
     m->cuda_min = rpc_text(r->cuda_min);
     m->has_mixed_drivers = m->mixed_drivers = r->mixed_drivers;
     m->has_exclusive_node = m->exclusive_node = r->is_exclusive;
+    m->has_leader = m->leader = r->is_leader;
     if (r->spread.key)
         spread_to(a, r, m);
 }
@@ -498,6 +502,9 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->max_lost_gpu_hours = s->max_lost_gpu_hours;
     m->on_preemption = rpc_text(s->on_preemption);
     m->exit_zero = rpc_text(s->exit_zero);
+    m->completion = rpc_text(s->completion);
+    m->has_completion_min = s->completion_min > 0;
+    m->completion_min = s->completion_min;
     m->has_movable = m->movable = s->is_movable;
     m->array_indices = rpc_text(s->array_indices);
     m->has_array_parallel = s->array_parallel > 0;

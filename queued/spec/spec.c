@@ -208,6 +208,7 @@ struct spec *spec_copy(const struct spec *s)
     to->preemption_policy = copy_text(a, s->preemption_policy);
     to->on_preemption = copy_text(a, s->on_preemption);
     to->exit_zero = copy_text(a, s->exit_zero);
+    to->completion = copy_text(a, s->completion);
     to->array_indices = copy_text(a, s->array_indices);
     to->array_params = copy_strings(a, &s->array_params);
     to->licences = copy_amounts(a, s->licences, s->n_licences);
@@ -266,6 +267,14 @@ uint32_t spec_role(const struct spec *s, const char *name)
     while (i < s->n_roles && strcmp(s->roles[i].name, name) != 0)
         i++;
     return i;
+}
+
+uint32_t spec_leader(const struct spec *s)
+{
+    for (uint32_t r = 0; r < s->n_roles; r++)
+        if (s->roles[r].is_leader)
+            return r;
+    return s->completion && strcmp(s->completion, "leader") == 0 ? 0 : JOB_ROLES_MAX;
 }
 
 uint32_t spec_pods(const struct spec *s)
@@ -389,6 +398,8 @@ static void feed_role_more(const struct feed *f, const struct spec_role *r)
         feed_text(f, "mixedDrivers");
     if (r->is_exclusive)
         feed_text(f, "exclusiveNode");
+    if (r->is_leader)
+        feed_text(f, "leader");
     if (r->spread.key) {
         feed_text(f, "spread");
         feed_text(f, r->spread.key);
@@ -511,6 +522,15 @@ static void feed_failure(const struct feed *f, const struct spec_failure *policy
         feed_text(f, spec_scope_word(policy->scope));
 }
 
+static void feed_completion(const struct feed *f, const struct spec *s)
+{
+    if (!s->completion)
+        return;
+    feed_text(f, "completion");
+    feed_text(f, s->completion);
+    feed_number(f, s->completion_min);
+}
+
 void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size_t len), void *ctx)
 {
     const struct feed f = {.sink = sink, .ctx = ctx};
@@ -576,4 +596,5 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_number(&f, s->max_wait_us);
         feed_number(&f, s->deadline_us);
     }
+    feed_completion(&f, s);
 }

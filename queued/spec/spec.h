@@ -140,6 +140,7 @@ struct spec_role {
     struct spec_spread spread;
     bool mixed_drivers; /* its hosts need not have the driver of the gang's others */
     bool is_exclusive;  /* each pod has its node to itself */
+    bool is_leader;     /* its first pod's exit code is the job's */
 };
 
 /* What dependsOn may wait for. "started": it ran once; "failed": it ended, but not Succeeded. */
@@ -222,6 +223,8 @@ struct spec {
     uint32_t array_parallel;          /* indices that may run at a time; 0: all */
     bool array_fails_fast;            /* one that fails cancels the others */
     struct spec_strings array_params; /* of index i: v[i]; none: they have none */
+    const char *completion;           /* completion.policy: "all", "leader", "min"; NULL: all */
+    uint32_t completion_min;          /* pods that must have succeeded, of "min" */
 };
 
 /* The role of this name; n_roles: there is none. */
@@ -261,6 +264,8 @@ enum spec_condition spec_condition(const char *word);
 /* "to succeed", for sentences. */
 const char *spec_condition_words(enum spec_condition condition);
 
+/* The role whose first pod leads: its exit code is the job's. JOB_ROLES_MAX: none does. */
+uint32_t spec_leader(const struct spec *s);
 uint32_t spec_pods(const struct spec *s); /* pods in all */
 uint64_t spec_gpus(const struct spec *s); /* GPUs in all */
 

@@ -54,6 +54,33 @@ static int check_spares(const struct check *c)
     return 0;
 }
 
+/* Whose end is the job's? */
+static int check_completion(const struct check *c)
+{
+    const struct spec *s = c->spec;
+    bool is_min = s->completion && strcmp(s->completion, "min") == 0;
+    uint32_t leaders = 0, pods = 0;
+
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        leaders += s->roles[i].is_leader;
+        pods += spec_role_min(&s->roles[i]);
+        if (leaders > 1)
+            return err_set(c->err, ERR_INVALID, "spec.roles[%u].leader: another role leads already",
+                           i);
+    }
+    if (s->completion && !is_min && strcmp(s->completion, "all") != 0 &&
+        strcmp(s->completion, "leader") != 0)
+        return err_set(c->err, ERR_INVALID,
+                       "spec.completion.policy: '%.31s' is none of all, leader, min",
+                       s->completion);
+    if (is_min ? s->completion_min < 1 || s->completion_min > pods : s->completion_min > 0)
+        return err_set(c->err, ERR_INVALID,
+                       is_min ? "spec.completion.n: must be 1 to %u, the pods that it needs"
+                              : "spec.completion.n: goes with policy min only",
+                       pods);
+    return 0;
+}
+
 int spec_check_failure(const struct check *c)
 {
     const struct spec_failure *f = &c->spec->failure;
@@ -77,7 +104,7 @@ int spec_check_failure(const struct check *c)
                        c->spec->exit_zero);
     if (f->scope >= SPEC_SCOPES)
         return spec_bad(c, "spec.failurePolicy.scope", "must be gang, role or pod");
-    if (check_spares(c))
+    if (check_completion(c) || check_spares(c))
         return -1;
     if (f->n_rules > JOB_RULES_MAX)
         return spec_bad(c, "spec.failurePolicy.rules", "more than 32");

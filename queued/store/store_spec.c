@@ -136,6 +136,7 @@ static void make_affinity(role_record *r, const struct spec_role *role, struct a
     r->cuda_min = text(role->cuda_min);
     r->has_mixed_drivers = r->mixed_drivers = role->mixed_drivers;
     r->has_exclusive_node = r->exclusive_node = role->is_exclusive;
+    r->has_leader = r->leader = role->is_leader;
     r->spread_key = text(role->spread.key);
     r->has_spread_max_skew = role->spread.key != NULL;
     r->spread_max_skew = role->spread.max_skew;
@@ -236,6 +237,8 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     PACK(r, max_lost_gpu_hours, s->max_lost_gpu_hours);
     r->on_preemption = text(s->on_preemption);
     r->exit_zero = text(s->exit_zero);
+    r->completion = text(s->completion);
+    PACK(r, completion_min, s->completion_min);
     PACK(r, movable, s->is_movable);
     r->slice_level = text(s->slice_level);
     PACK(r, slice_size, s->slice_size);
@@ -357,6 +360,7 @@ static void take_affinity(struct spec_role *role, const role_record *r, struct a
     role->cuda_min = copy(a, r->cuda_min);
     role->mixed_drivers = r->mixed_drivers;
     role->is_exclusive = r->exclusive_node;
+    role->is_leader = r->leader;
     role->spread = (struct spec_spread){copy(a, r->spread_key), r->spread_max_skew, r->spread_soft};
 }
 
@@ -516,6 +520,8 @@ static struct spec *take_spec(const spec_record *r)
     s->max_lost_gpu_hours = r->max_lost_gpu_hours;
     s->on_preemption = copy(a, r->on_preemption);
     s->exit_zero = copy(a, r->exit_zero);
+    s->completion = copy(a, r->completion);
+    s->completion_min = r->completion_min;
     s->is_movable = r->movable;
     s->array_indices = copy(a, r->array_indices);
     s->array_parallel = r->array_parallel;

@@ -174,6 +174,9 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         return broken(err, "a finished job holds something", j->name);
     if (j->n_members && j->n_members != j->demand->most)
         return broken(err, "a partial placement", j->name);
+    if (j->state == JOB_RUNNING && j->ends_with_leader && job_leader(j) &&
+        job_leader(j)->phase == MEMBER_SUCCEEDED)
+        return broken(err, "it runs on behind the end of its leader", j->name);
     if (check_mends(j))
         return broken(err, "a running gang and what it lacks differ", j->name);
     if (check_later(j))

@@ -157,6 +157,22 @@ static void some_exclusive(struct spec_role *r, uint64_t seed)
     r->is_exclusive = r->gpus == 8 && seed % 3 == 0 && !r->n_extended;
 }
 
+/* The same: some end with their leader, or with a part of their pods. */
+static void some_completion(struct spec *s, uint64_t seed)
+{
+    uint32_t pods = 0;
+
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        pods += spec_role_min(&s->roles[i]);
+    if (seed % 7 == 1)
+        s->completion = "leader";
+    s->roles[s->n_roles - 1].is_leader = seed % 14 == 1;
+    if (seed % 7 == 2 && pods > 1) {
+        s->completion = "min";
+        s->completion_min = 1 + (uint32_t)(seed / 7 % pods);
+    }
+}
+
 /* The same: some give their level up after a time, or have to end by one. */
 static void some_instants(struct spec *s, uint64_t seed)
 {
@@ -398,6 +414,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     some_spares(s, &g);
     some_order(s, &g);
     some_growth(s, &g);
+    some_completion(s, seed);
     some_instants(s, seed);
     some_array(s, seed);
     some_licence(s);

@@ -481,7 +481,9 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     role->driver_min = "550.54";
     role->cuda_min = "12.4";
     role->mixed_drivers = true;
-    role->is_exclusive = true;
+    role->is_exclusive = role->is_leader = true;
+    s->completion = "min";
+    s->completion_min = 2;
     role->spares = 3;
     role->start_after = "worker";
     s->exit_zero = "done";

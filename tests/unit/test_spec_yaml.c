@@ -76,6 +76,8 @@ static void check_failure_policy(const struct queued_spec *s)
     assert_true(s->reset_after_us == INT64_C(7200000000));
     assert_true(s->backoff_us == INT64_C(10000000) && s->backoff_max_us == INT64_C(300000000));
     assert_string_equal(s->exit_zero, "done");
+    assert_string_equal(s->completion, "min");
+    assert_int_equal(s->completion_min, 2);
     assert_string_equal(s->failure_scope, "role");
     assert_true(s->has_exclude_nodes && !s->excludes_nodes);
     assert_int_equal(s->n_rules, 2);
@@ -128,7 +130,7 @@ static void check_placement(const struct queued_role *w)
     assert_string_equal(w->spread_key, "example.com/feed");
     assert_int_equal(w->spread_max_skew, 2);
     assert_true(w->is_spread_soft);
-    assert_true(w->is_exclusive);
+    assert_true(w->is_exclusive && w->is_leader);
 }
 
 static void what_time_changes_is_read_and_a_bad_deadline_refused(void **state)
@@ -368,6 +370,9 @@ static void what_happens_anyway_may_be_said(void **state)
     f = load_text(HEAD "spec:\n  rendezvous: {type: torch, backend: c10d}\n  roles:\n"
                        "  - {image: b, replicas: 2, minReplicas: 1, resources: {gpus: 8}}\n");
     spec_file_fini(&f);
+    assert_refused(HEAD "spec:\n  completion: {policy: most}\n" ROLE,
+                   "spec.completion.policy: \"most\" is none of all, leader, min");
+    assert_refused(HEAD "spec:\n  completion: {policy: min}\n" ROLE, "goes with policy min");
     assert_refused(HEAD "spec:\n  rendezvous: {type: mpi}\n" ROLE,
                    "spec.rendezvous.type: is not acted on by this version but as torch");
     assert_refused(HEAD "spec:\n  rendezvous: {type: torch, port: 1}\n" ROLE,
@@ -377,10 +382,9 @@ static void what_happens_anyway_may_be_said(void **state)
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "startAfter", "completion", "cleanup", "logs", "disruption", "notify", "utilizationPolicy",
+        "startAfter", "cleanup", "logs", "disruption", "notify", "utilizationPolicy",
     };
     static const char *const in_role[] = {
-        "leader",
         "template",
         "secrets",
         "ports",

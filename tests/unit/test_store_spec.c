@@ -73,7 +73,9 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->roles[0].mixed_drivers = true;
         want->roles[0].spares = 2;
         want->roles[0].start_after = "worker";
-        want->roles[0].is_exclusive = choice == SPEC_NO;
+        want->roles[0].is_exclusive = want->roles[0].is_leader = choice == SPEC_NO;
+        want->completion = "min";
+        want->completion_min = 3;
         want->roles[0].spread = (struct spec_spread){"rack", 2, choice == SPEC_YES};
         store_make_spec(&r, want, &a);
         assert_int_equal(
