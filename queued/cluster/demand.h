@@ -82,6 +82,8 @@ struct demand {
 
     struct room_verdict no_room; /* on the cluster as it is */
     struct room_verdict behind;  /* on what reservations leave */
+    bool is_full;                /* the two at a glance, of the state's glance_sum */
+    uint64_t full_beside;        /* the reservations of `behind`, while it holds */
 
     /* hardware_exists() of this shape_gen */
     bool is_hardware_known, has_hardware;

@@ -366,6 +366,19 @@ static uint32_t open_slot(const struct state *s, uint32_t model, const struct jo
     return open != IX_NONE ? open : taken;
 }
 
+bool backfill_may_keep(const struct state *s, const struct job *j)
+{
+    bool may = backfill_own_of(s, j) != NULL;
+
+    for (uint32_t i = 0; i < s->backfill->width && !may; i++) {
+        uint32_t model = backfill_model_of(s->backfill, i);
+
+        may = (model == MODELS_MAX || s->cluster.model_gpus[model]) &&
+              backfill_is_of(j->demand, model) && open_slot(s, model, j) != IX_NONE;
+    }
+    return may;
+}
+
 void backfill_blocked(struct state *s, struct job *j, usec_t now)
 {
     struct backfill *b = s->backfill;

@@ -41,10 +41,10 @@ bool backfill_leaves(const struct state *s, uint64_t reserved, const struct dema
                      uint32_t node_ix);
 /* Set the bits (by node_ix) of nodes that are reserved for gangs before j. */
 void backfill_close(const struct state *s, const struct job *j, uint64_t *closed);
-/* The one in j's bucket, eligible now, with the shortest run: what j may not, it may. */
-struct job *backfill_shortest(const struct job *j, usec_t now);
 /* j is blocked: reserve for it when it is the first of its model. */
 void backfill_blocked(struct state *s, struct job *j, usec_t now);
+/* Could backfill_blocked() change anything? */
+bool backfill_may_keep(const struct state *s, const struct job *j);
 /* j waits with other wishes or in another place: what was reserved for it is open to the next. */
 void backfill_forget(struct state *s, const struct job *j);
 /* j runs from now on: its latest end has moved earlier. */

@@ -46,16 +46,6 @@ void backfill_close(const struct state *s, const struct job *j, uint64_t *closed
     }
 }
 
-struct job *backfill_shortest(const struct job *j, usec_t now)
-{
-    struct job *best = NULL;
-
-    for (struct job *o = j->bucket->head; o; o = o->next)
-        if (o->not_before <= now && (!best || backfill_end(o, now) < backfill_end(best, now)))
-            best = o;
-    return best;
-}
-
 static void tell(const struct state *s, const struct reservation *r, struct reserved *ret)
 {
     const struct node *n = r->held.n ? cluster_node(&s->cluster, r->held.v[0].node_ix) : NULL;

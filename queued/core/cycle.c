@@ -13,6 +13,7 @@
 #include "core/backfill.h"
 #include "core/claim.h"
 #include "core/elastic.h"
+#include "core/future.h"
 #include "core/licence.h"
 #include "core/mend.h"
 #include "core/opening.h"
@@ -213,10 +214,12 @@ static bool place_beside(const struct state *s, struct job *j, struct place_wish
     j->bucket->reserved = backfill_ahead_of(s, j, backfill_end(j, s->now));
     wish->n_beside = backfill_beside(s, j->bucket->reserved, &wish->beside);
     wish->closed = window_closed(s, j, s->now);
+    wish->is_check = false;
     if (place_somewhere(&s->cluster, j, wish, ret))
         return true;
     is_shut = wish->closed;
     wish->closed = NULL;
+    wish->is_check = true;
     if (is_shut)
         fits = place_somewhere(&s->cluster, j, wish, ret);
     if (!fits && wish->n_beside) {
@@ -329,18 +332,11 @@ static bool next_refused_host(struct state *s, usec_t now, struct event *ev)
  * that there is no room for any. */
 static bool try_one(struct state *s, struct job *j, struct event *ev)
 {
-    uint64_t reserved = backfill_ahead_of(s, j, backfill_end(j, s->now));
     uint64_t gen = backfill_gen(s);
     struct bucket *b = j->bucket;
 
-    b->is_held_back = reserved && order_is_behind(s, j->demand, reserved);
-    if (b->is_held_back || order_has_no_room(s, j->demand)) {
+    if (order_is_known(s, j)) {
         s->turn_evaluations++;
-        b->reserved = reserved;
-        b->is_limited = b->is_shut = false;
-        b->is_short = !b->is_held_back || j->demand->behind.is_short;
-        if (b->is_held_back && b->seen_backfill_gen > j->demand->behind.backfill)
-            b->seen_backfill_gen = j->demand->behind.backfill;
         return false;
     }
     if (cycle_try(s, j, NULL, ev))
@@ -377,7 +373,7 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
     b->seen_backfill_gen = backfill_gen(s);
     if (try_one(s, j, ev))
         return true;
-    shortest = b->is_held_back ? backfill_shortest(j, s->now) : NULL;
+    shortest = b->is_held_back ? future_shortest(j, s->now) : NULL;
     if (shortest && shortest != j && try_shortest(s, shortest, ev))
         return true;
     if (preempt_plan(s, j, s->now, ev))

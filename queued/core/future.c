@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "core/backfill.h"
+
 static int by_end(const void *a, const void *b)
 {
     const struct ending *x = a, *y = b;
@@ -63,4 +65,14 @@ void future_release(struct cluster *fork, const struct job *j)
 void future_hold(struct cluster *fork, const struct job *j)
 {
     change(fork, j, cluster_hold);
+}
+
+struct job *future_shortest(const struct job *j, usec_t now)
+{
+    struct job *best = NULL;
+
+    for (struct job *o = j->bucket->head; o; o = o->next)
+        if (o->not_before <= now && (!best || backfill_end(o, now) < backfill_end(best, now)))
+            best = o;
+    return best;
 }

@@ -24,4 +24,7 @@ void future_hold(struct cluster *fork, const struct job *j);
 void future_put(struct cluster *fork, const struct demand *d, const struct ev_placed *at,
                 void (*what)(struct cluster *, uint32_t, const struct resources *));
 
+/* The one in j's bucket, eligible now, with the shortest run: what j may not, it may. */
+struct job *future_shortest(const struct job *j, usec_t now);
+
 #endif

@@ -5,7 +5,7 @@
  * that sleep; one pass from the leaves of the tenant tree to its root compares children (parents
  * come before children in the settings).
  */
-#include "core/order.h"
+#include "core/order_sleep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,7 @@
 #include <utlist.h>
 
 #include "core/array.h"
-#include "core/backfill.h"
-#include "core/opening.h"
 #include "core/rights.h"
-#include "core/preempt.h"
 #include "core/share.h"
 
 bool order_is_before(const struct job *a, const struct job *b)
@@ -63,6 +60,11 @@ static size_t place_of(const struct order_queue *q, const struct job *j)
     return lo;
 }
 
+struct order_entry *order_entry_of(struct order_queue *q, const struct bucket *b)
+{
+    return &q->entries.v[place_of(q, b->head)];
+}
+
 static struct order_queue *queue_of(const struct state *s, const struct bucket *b)
 {
     return b->key.tenant_ix == IX_NONE ? NULL : &s->queues.v[b->key.tenant_ix];
@@ -79,6 +81,8 @@ static void unqueue(struct state *s, struct bucket *b)
     vec_remove(&q->entries, at);
     q->at -= at < q->at;
     q->n_greedy -= b->key.demand->n_roles > 1;
+    s->n_greedy -= b->key.demand->n_roles > 1;
+    q->n_takers -= b->is_taker;
 }
 
 static void enqueue(struct state *s, struct bucket *b)
@@ -94,6 +98,9 @@ static void enqueue(struct state *s, struct bucket *b)
     q->entries.v[at] = (struct order_entry){
         .bucket = b, .demand = b->key.demand, .user = share_user(&s->tenants, b->head)};
     q->n_greedy += b->key.demand->n_roles > 1;
+    s->n_greedy += b->key.demand->n_roles > 1;
+    b->is_taker = rights_by_priority(s, b->head);
+    q->n_takers += b->is_taker;
     order_wake(s, b);
 }
 
@@ -106,8 +113,8 @@ void order_wake(struct state *s, struct bucket *b)
     if (!q)
         return;
     q->at = 0;
-    if (b->head)
-        q->entries.v[place_of(q, b->head)].is_alike = false;
+    if (b->head && !b->is_blocked)
+        order_entry_of(q, b)->is_alike = false;
 }
 
 void order_add(struct state *s, struct job *j)
@@ -157,202 +164,6 @@ void order_remove(struct state *s, struct job *j)
         free(b->verdict);
         free(b);
     }
-}
-
-static uint64_t released_sum(const struct state *s, uint32_t tenant_ix)
-{
-    uint64_t sum = s->licence_gen;
-
-    for (; tenant_ix != IX_NONE; tenant_ix = s->settings->tenants[tenant_ix].parent)
-        sum += s->tenants.v[tenant_ix].released_gen;
-    return sum;
-}
-
-/* Sum over the models that the gang may use; of all models when a role has no GPUs or any model.
- * Several roles are placed greedily, so that even what others take may make room for them. */
-static uint64_t freed_sum(const struct state *s, const struct demand *d)
-{
-    uint64_t sum = 0;
-
-    if (d->n_roles > 1)
-        return s->cluster.freed_any + s->cluster.taken_any;
-    for (uint32_t r = 0; r < d->n_roles; r++) {
-        const struct demand_role *role = &d->roles[r];
-
-        if (role->each.amount[RES_GPUS] == 0 || role->n_models == 0)
-            return s->cluster.freed_any;
-        for (uint32_t i = 0; i < role->n_models; i++)
-            sum += role->models[i] < MODELS_MAX ? s->cluster.freed_gen[role->models[i]] : 0;
-    }
-    return sum;
-}
-
-/* Could what has become free on this node be what the only role waited for? */
-static bool may_help(const struct cluster *c, const struct demand *d, uint32_t node_ix)
-{
-    const struct demand_role *role = &d->roles[0];
-    uint32_t gpus = (uint32_t)role->each.amount[RES_GPUS];
-    uint32_t n_levels = c->settings->hierarchies[d->hierarchy].n_levels, at;
-    const struct node *n = cluster_node(c, node_ix);
-    const struct free_histogram *h;
-    struct resources left;
-
-    if (!n || !n->is_usable || node_free_gpus(n) < gpus || !role_allows(role, n))
-        return false;
-    node_free(n, &left);
-    if (d->required == n_levels)
-        return resources_times(&role->each, &left, role->replicas) == role->replicas;
-    if (gpus == 0 || n->model >= MODELS_MAX || !resources_fit(&role->each, &left))
-        return gpus == 0;
-    h = c->topology.all[n->model];
-    if (d->required != IX_NONE) {
-        at = topology_domain_at(&c->topology, n, d->hierarchy, d->required);
-        h = at == IX_NONE ? NULL : c->topology.domains.v[at]->by_model[n->model];
-    }
-    return histogram_slots(h, gpus) >= role->replicas;
-}
-
-static uint64_t freed_for(const struct state *s, const struct demand *d)
-{
-    return d->n_roles > 1 ? freed_sum(s, d) : s->cluster.freed_any;
-}
-
-/* Does it still hold, whatever has become free since? */
-static bool still_holds(const struct state *s, const struct demand *d, struct room_verdict *v)
-{
-    const struct cluster *c = &s->cluster;
-    uint64_t freed = freed_for(s, d);
-
-    if (!v->is_known || (v->shape == c->shape_gen && v->freed == freed))
-        return v->is_known;
-    if (v->shape != c->shape_gen || d->n_roles > 1 || freed - v->freed > FREED_LOG)
-        v->is_known = false;
-    for (uint64_t i = v->freed; v->is_known && i < freed; i++) {
-        uint32_t ix = c->freed_log[i % FREED_LOG];
-
-        v->is_known = !may_help(c, d, ix) || !backfill_leaves(s, v->reserved, &d->roles[0], ix);
-    }
-    v->freed = freed;
-    return v->is_known;
-}
-
-bool order_has_no_room(const struct state *s, struct demand *d)
-{
-    return still_holds(s, d, &d->no_room);
-}
-
-bool order_is_behind(const struct state *s, struct demand *d, uint64_t reserved)
-{
-    return d->behind.reserved == reserved && d->behind.backfill >= s->pass_gen &&
-           still_holds(s, d, &d->behind);
-}
-
-static struct room_verdict verdict_now(const struct state *s, const struct demand *d)
-{
-    return (struct room_verdict){
-        .is_known = true, .shape = s->cluster.shape_gen, .freed = freed_for(s, d)};
-}
-
-void order_learn_behind(struct state *s, const struct bucket *b, uint64_t backfill)
-{
-    struct demand *d = b->key.demand;
-
-    d->behind = verdict_now(s, d);
-    d->behind.is_short = b->is_short;
-    d->behind.reserved = b->reserved;
-    d->behind.backfill = backfill;
-}
-
-/* Moves when a tenant may be owed more, or there may be victims that were none before: a checkpoint
- * lowers what would be lost. */
-static uint64_t takes_gen(const struct state *s, const struct bucket *b)
-{
-    return s->mature_gen + released_sum(s, b->key.tenant_ix) +
-           (preempt_bound(s, b->key.demand) == UINT64_MAX ? 0 : s->checkpoint_gen);
-}
-
-void order_block(struct state *s, struct bucket *b)
-{
-    struct demand *d = b->key.demand;
-    struct order_queue *q = queue_of(s, b);
-    struct order_entry *e = &q->entries.v[place_of(q, b->head)];
-
-    b->is_blocked = true;
-    b->seen_shape_gen = s->cluster.shape_gen;
-    b->seen_released_gen = released_sum(s, b->key.tenant_ix);
-    b->may_take = false;
-    b->seen_takes = takes_gen(s, b);
-    b->seen_freed_any = s->cluster.freed_any;
-    b->seen_freed_gen = freed_sum(s, d);
-    e->is_alike =
-        !b->is_limited && !b->is_shut && !b->has_victims && (!b->is_held_back || b->reserved);
-    e->reserved = b->is_held_back ? b->reserved : 0;
-    if (!b->is_limited && !b->is_held_back)
-        d->no_room = verdict_now(s, d);
-}
-
-void order_copy_verdict(struct bucket *b, const struct bucket *from)
-{
-    struct bucket own = *b;
-
-    *b = *from;
-    b->head = own.head;
-    b->n = own.n;
-    b->verdict = NULL;
-    b->hh = own.hh;
-    b->key = own.key;
-}
-
-/* May it take from others what it could not when it fell asleep? */
-static bool takes_anew(const struct state *s, const struct bucket *b)
-{
-    if (b->may_take)
-        return true;
-    return (b->seen_takes != takes_gen(s, b) ||
-            (b->has_victims &&
-             (b->seen_freed_any != s->cluster.freed_any || b->seen_backfill_gen < s->pass_gen))) &&
-           rights_may(s, b->head);
-}
-
-/* Does a gang that is held back still have to leave room for the same reservations? Inside its
- * quota it need not. */
-static bool stands_back(const struct state *s, const struct bucket *b)
-{
-    return (b->seen_released_gen == released_sum(s, b->key.tenant_ix) &&
-            b->seen_backfill_gen == backfill_gen(s)) ||
-           b->reserved == backfill_ahead_of(s, b->head, backfill_end(b->head, s->now));
-}
-
-bool order_is_awake(const struct state *s, const struct bucket *b)
-{
-    if (b->key.tenant_ix == IX_NONE || tenant_stopped(&s->tenants, b->key.tenant_ix) != IX_NONE ||
-        s->tenants.v[b->key.tenant_ix].closes_at <= s->now)
-        return false; /* its tenant left the configuration, is stopped, or outside its windows */
-    if (!b->is_blocked || b->seen_shape_gen != s->cluster.shape_gen)
-        return true;
-    if (takes_anew(s, b))
-        return true;
-    if (!b->is_limited && !b->is_held_back)
-        return !order_has_no_room(s, b->key.demand);
-    if (!b->is_limited && !b->is_shut &&
-        (order_has_no_room(s, b->key.demand) ||
-         (order_is_behind(s, b->key.demand, b->reserved) && stands_back(s, b))))
-        return false;
-    return (b->is_held_back && b->seen_backfill_gen < s->pass_gen) ||
-           ((b->is_limited || b->is_held_back) &&
-            b->seen_released_gen != released_sum(s, b->key.tenant_ix)) ||
-           ((b->is_held_back || b->is_short) && b->seen_freed_gen != freed_sum(s, b->key.demand));
-}
-
-/* First of the bucket whose back-off is over and that its tenant's window has time for. */
-static struct job *eligible(const struct state *s, const struct bucket *b, usec_t now)
-{
-    struct job *j;
-
-    DL_FOREACH(b->head, j)
-    if (j->not_before <= now && opening_admits(s, j, now))
-        return j;
-    return NULL;
 }
 
 /* Can none of these and those behind them be the first any more? */
@@ -408,65 +219,32 @@ static struct job *winner_of(const struct state *s, struct round *r)
     return best.job;
 }
 
-/* The same as order_is_awake(), at a glance where that suffices. */
-static bool entry_is_awake(const struct state *s, const struct order_entry *e)
-{
-    if (e->is_alike &&
-        (order_has_no_room(s, e->demand) ||
-         (e->reserved && order_is_behind(s, e->demand, e->reserved) && stands_back(s, e->bucket))))
-        return false;
-    return order_is_awake(s, e->bucket);
-}
-
-/* A tenant may be owed more, or a victim be old enough, or the cluster be another: who has that to
- * wake for is not alike. */
-static void tell_apart(const struct state *s, struct order_queue *q, uint64_t takes)
-{
-    if (q->takes == takes && q->shape == s->cluster.shape_gen)
-        return;
-    q->takes = takes;
-    q->shape = s->cluster.shape_gen;
-    for (size_t i = 0; i < q->entries.n; i++) {
-        struct order_entry *e = &q->entries.v[i];
-        struct bucket *b = e->bucket;
-
-        b->may_take = b->is_blocked && takes_anew(s, b);
-        b->seen_takes = takes_gen(s, b);
-        e->is_alike &= !b->may_take && b->seen_shape_gen == q->shape;
-        e->is_alike = e->is_alike && (!e->reserved || stands_back(s, b));
-        if (e->is_alike)
-            b->seen_released_gen = released_sum(s, b->key.tenant_ix);
-    }
-}
-
 /* The first of a tenant, of buckets that are awake and have one whose back-off is over. */
 static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
 {
     struct order_queue *q = &s->queues.v[tenant_ix];
-    uint64_t takes = s->mature_gen + s->checkpoint_gen + released_sum(s, tenant_ix);
-    uint64_t sum = s->cluster.freed_any + s->cluster.shape_gen + s->pass_gen + backfill_gen(s) +
-                   takes + (q->n_greedy ? s->cluster.taken_any : 0);
     struct round round = {.gen = ++s->tenants.seen_gen};
     struct job *best = NULL;
-    size_t i;
 
-    if (q->at_sum != sum)
+    order_tell_apart(s, tenant_ix, q);
+    if (q->wakes != s->wakes || (q->has_others && q->at_sum != s->glance_sum + q->takes))
         q->at = 0;
-    q->at_sum = sum;
-    tell_apart(s, q, takes);
-    for (i = q->at; i < q->entries.n; i++) {
-        const struct order_entry *e = &q->entries.v[i];
+    q->wakes = s->wakes;
+    q->at_sum = s->glance_sum + q->takes;
+    q->has_others &= q->at > 0;
+    for (size_t i = q->at; i < q->entries.n; i++) {
+        struct order_entry *e = &q->entries.v[i];
         struct job *j;
 
         if (is_behind_own(&round, e))
             continue;
         if (is_beyond(s, best, e->bucket))
             break;
-        if (!entry_is_awake(s, e)) {
+        if (order_is_asleep(s, e, now, &j)) {
+            q->has_others |= !e->is_alike;
             q->at += q->at == i;
             continue;
         }
-        j = eligible(s, e->bucket, now);
         if (!j)
             continue;
         enter(s, &round, j);
@@ -485,13 +263,14 @@ struct job *order_next(struct state *s, usec_t now)
     struct contender *best = xcalloc(n + 1, sizeof(*best)); /* below each; last: the root */
     struct job *winner;
 
+    order_glance(s);
     for (uint32_t t = n; t-- > 0;) {
         uint32_t parent = settings->tenants[t].parent;
         struct contender *at = &best[parent == IX_NONE ? n : parent];
         struct contender own = {.tenant = t, .is_own = true}, whole = {.tenant = t};
 
         own.job = first_of(s, t, now);
-        if (own.job)
+        if (own.job && best[t].job)
             share_weigh(s, &own);
         if (own.job && (!best[t].job || share_goes_first(s, &own, &best[t])))
             best[t] = own;

@@ -32,6 +32,8 @@ bool order_is_awake(const struct state *s, const struct bucket *b);
  * is; or on what these reservations leave (backfill_ahead_of()). */
 bool order_has_no_room(const struct state *s, struct demand *d);
 bool order_is_behind(const struct state *s, struct demand *d, uint64_t reserved);
+/* Is one of these the verdict of j's bucket? Then it is written there. */
+bool order_is_known(struct state *s, struct job *j);
 /* It has none there: what was learned when the reservations were of this generation. */
 void order_learn_behind(struct state *s, const struct bucket *b, uint64_t backfill);
 /* Is a before b, both of one tenant? */

@@ -36,7 +36,11 @@ static bool may_hold_on(const struct paper *p, const struct cluster *c, uint32_t
 
         if (m == MODELS_MAX || p->counts[r] == 0)
             continue;
-        if (!by_model[m] || by_model[m]->free_gpus < (uint64_t)gpus * p->counts[r] ||
+        if (p->wish->on_empty && by_model[m] && /* the histograms know of what is free only */
+            by_model[m]->nodes * ((uint64_t)c->most_gpus / gpus) >= p->counts[r])
+            continue;
+        if (p->wish->on_empty || !by_model[m] ||
+            by_model[m]->free_gpus < (uint64_t)gpus * p->counts[r] ||
             histogram_slots(by_model[m], gpus) < p->counts[r] ||
             (ix != IX_NONE &&
              role_slots_within(&d->roles[r], c, t->domains.v[ix], p->counts[r]) < p->counts[r]))
@@ -54,8 +58,7 @@ static bool may_hold(const struct paper *p, uint32_t ix, uint64_t *ret_free)
     for (uint32_t i = 0; i < p->wish->n_beside; i++)
         if (!may_hold_on(p, p->wish->beside[i], ix, &free_beside))
             return false;
-    /* the histograms know of what is free only */
-    return p->wish->on_empty || may_hold_on(p, p->c, ix, ret_free);
+    return may_hold_on(p, p->c, ix, ret_free);
 }
 
 struct candidate {
@@ -165,7 +168,7 @@ static bool try_gathered(struct paper *p, uint32_t level)
 
     if (!fit_gathered(p, level))
         return false;
-    if (p->wish->rule == PLACE_SCORE)
+    if (p->wish->rule == PLACE_SCORE && !p->wish->is_check)
         rate(p, &score);
     if (!p->is_found ||
         (p->wish->on_empty ? score.cost < p->best.cost : score.total > p->best.total)) {
@@ -182,8 +185,8 @@ static bool is_unbeatable(const struct paper *p)
 {
     uint64_t has = (uint64_t)p->c->most_gpus, packing = 1000;
 
-    if (!p->is_found || p->wish->rule != PLACE_SCORE)
-        return false;
+    if (!p->is_found || p->wish->is_check || p->wish->rule != PLACE_SCORE)
+        return p->is_found && p->wish->is_check;
     if (p->wish->on_empty)
         return p->best.cost == SCORE_LEAST_COST;
     if (p->least_free) /* no host for it has less free, nor more GPUs */
@@ -332,8 +335,10 @@ static void try_levels(struct paper *p)
     if (is_widest && p->required != IX_NONE)
         (void)try_level(p, p->required);
     for (uint32_t l = n_levels + 1; !is_widest && l-- > stop;)
-        if ((try_level(p, l) && p->preferred != IX_NONE && l >= p->preferred) || is_unbeatable(p))
-            return;
+        if ((try_level(p, l) ? p->preferred != IX_NONE && l >= p->preferred
+                             : p->pods == 1 && l == n_levels && !p->is_found) ||
+            is_unbeatable(p))
+            return; /* a single pod has no host, or what is wider is no better */
     if (p->required == IX_NONE)
         try_cluster(p);
 }

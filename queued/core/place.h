@@ -37,6 +37,7 @@ struct place_wish {
     const uint32_t *counts;   /* pods per role; NULL: the demand's replicas */
     enum place_rule rule;
     bool is_relaxed; /* the required level counts as preferred */
+    bool is_check;   /* whether it fits is all that is asked: the first that does is taken */
     /* forks on which it must fit as well: what is free on a node is the least of all */
     const struct cluster *const *beside;
     uint32_t n_beside;

@@ -36,6 +36,7 @@ struct bucket {
     uint64_t seen_shape_gen, seen_released_gen;
     bool has_victims; /* not enough, or behind a reservation, or what ends anyway would do */
     bool may_take;    /* from others, since: of the generations seen_takes */
+    bool is_taker;    /* by priority, whatever its tenant may */
     uint64_t seen_takes, seen_freed_any;
     uint64_t seen_freed_gen; /* sum over the models it may use */
     struct explain *verdict; /* in words, of verdict_turn; NULL: nobody has asked */
@@ -59,10 +60,13 @@ struct order_queue {
         uint64_t reserved;       /* the bucket's; 0: it has none on the bare cluster */
     })
     entries;
-    size_t at;             /* those before it sleep */
-    uint64_t at_sum;       /* while nothing of this moves */
-    uint64_t takes, shape; /* by which is_alike was judged */
-    uint32_t n_greedy;     /* buckets with several roles */
+    size_t at;              /* those before it sleep */
+    bool has_others;        /* some of them for other reasons than their demand's */
+    uint64_t wakes, at_sum; /* while the first does not move; where it has others, neither */
+    uint64_t takes, shape, reservations; /* by which is_alike was judged */
+    uint64_t inside;                     /* models of which its tenant had quota left */
+    uint32_t n_greedy;                   /* buckets with several roles */
+    uint32_t n_takers;                   /* and such that may take from others by their priority */
 };
 
 struct remembered {
@@ -125,9 +129,12 @@ struct state {
     struct bucket *buckets;   /* by key, in order of making */
     VEC(struct order_queue) queues; /* by tenant */
     uint64_t pass_gen;              /* backfill_gen() when this pass over the buckets began */
-    VEC(struct job *) active;       /* jobs that hold nodes, in order of decision */
-    VEC(struct job *) claims;       /* pending, with nodes held for them, in order of decision */
-    struct remembered *answers;     /* oldest first */
+    uint64_t wakes, glance_sum; /* moves when a demand may have room; while nothing of this does */
+    uint32_t n_greedy;          /* of all queues */
+    uint64_t taken_seen;        /* by those: taken_any */
+    VEC(struct job *) active;   /* jobs that hold nodes, in order of decision */
+    VEC(struct job *) claims;   /* pending, with nodes held for them, in order of decision */
+    struct remembered *answers; /* oldest first */
     struct orphan *orphans;
     uint32_t n_held_orphans;
     struct job_id last_before, first_id; /* first id given since the start, and the last before */

@@ -211,6 +211,15 @@ bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint6
     return judge != IX_NONE && taken(&t->v[judge], model) + gpus <= quota;
 }
 
+uint64_t tenant_inside(const struct tenants *t, uint32_t ix)
+{
+    uint64_t inside = 0;
+
+    for (uint32_t m = 0; m < t->settings->n_models; m++)
+        inside |= (uint64_t)tenant_in_quota(t, ix, m, 1) << m;
+    return inside;
+}
+
 const struct account *tenant_account(const struct tenants *t, struct account_key who)
 {
     struct account *a = NULL;

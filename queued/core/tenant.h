@@ -106,6 +106,8 @@ uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model,
 uint32_t tenant_stopped(const struct tenants *t, uint32_t ix);
 /* Does a charge stay inside the quota that judges the tenant? Without a quota nothing does. */
 bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+/* The models, as bits, of which it has quota left. */
+uint64_t tenant_inside(const struct tenants *t, uint32_t ix);
 /* Could it ever fit: is no limit on the path below gpus? */
 bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
                         uint32_t *ret_at);

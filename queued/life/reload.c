@@ -49,6 +49,7 @@ static void drop_buckets(struct state *s)
     for (size_t t = 0; t < s->queues.n; t++)
         vec_fini(&s->queues.v[t].entries);
     s->queues.n = 0;
+    s->n_greedy = 0;
     for (uint32_t t = 0; t < s->settings->n_tenants; t++)
         *vec_push(&s->queues) = (struct order_queue){.at = 0};
 }
