@@ -166,8 +166,9 @@ struct queued_job {
     const char *submit_key;
     size_t n_attempts;
     const struct queued_attempt *attempts;
-    const struct queued_stored_spec *spec; /* NULL when not asked for */
-    int64_t predicted_start_us;            /* of a waiting job; 0: unknown */
+    const struct queued_stored_spec *spec;             /* NULL when not asked for */
+    int64_t predicted_start_us;                        /* of a waiting job; 0: unknown */
+    int64_t predicted_last_start_us, predicted_end_us; /* of an array, of its last index */
     const char *predicted_basis; /* what that rests on, or why it is unknown; NULL: not waiting */
     const struct queued_array *array; /* NULL: it is no array */
     const char *array_id;             /* of an index of an array: its array; NULL none */

@@ -71,7 +71,7 @@ static void print_summary(const struct queued_job *job)
 /* When it will start, and what that rests on or why it is not known. */
 static void print_eta(const struct queued_job *job)
 {
-    char in[JOB_ETA_MAX], at[FORMAT_MAX];
+    char in[JOB_ETA_MAX], at[FORMAT_MAX], end[FORMAT_MAX];
     const char *eta = job_eta(in, job, cli_now_us());
 
     if (eta && job->predicted_basis)
@@ -79,6 +79,10 @@ static void print_eta(const struct queued_job *job)
                      format_time(at, job->predicted_start_us), job->predicted_basis);
     else
         line("eta", job->predicted_basis);
+    if (job->predicted_end_us > 0)
+        (void)printf("  %-9s  last index starts at %s, all have ended by %s\n", "array",
+                     format_time(at, job->predicted_last_start_us),
+                     format_time(end, job->predicted_end_us));
 }
 
 static void print_reason(const struct queued_job *job)

@@ -143,6 +143,8 @@ static struct document *status(struct arena *a, const struct queued_job *job)
         document_put_int(a, d, "position", job->position);
     document_put_time(a, d, "checkpointed", job->checkpointed_us);
     document_put_time(a, d, "predictedStart", job->predicted_start_us);
+    document_put_time(a, d, "predictedLastStart", job->predicted_last_start_us);
+    document_put_time(a, d, "predictedEnd", job->predicted_end_us);
     document_put_text(a, d, "predictedStartBasis", job->predicted_basis);
     if (job->has_exit_code)
         document_put_int(a, d, "exitCode", job->exit_code);

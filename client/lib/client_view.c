@@ -127,6 +127,8 @@ struct queued_job view_job(struct arena *a, const Queued__V1__Job *m)
         .attempts = attempts(a, m->attempts, m->n_attempts),
         .spec = (const struct queued_stored_spec *)(const void *)m->spec,
         .predicted_start_us = usec(m->predicted_start_us),
+        .predicted_last_start_us = usec(m->predicted_last_start_us),
+        .predicted_end_us = usec(m->predicted_end_us),
         .predicted_basis = m->predicted_basis && *m->predicted_basis ? m->predicted_basis : NULL,
         .array = array(a, m->array),
         .array_id = m->array_id,

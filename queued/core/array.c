@@ -19,6 +19,27 @@ struct job_array *array_of(const struct spec *spec)
     return a;
 }
 
+struct job_array *array_copy(const struct job_array *from)
+{
+    struct job_array *a = xcalloc(1, sizeof(*a));
+
+    a->n = from->n;
+    a->parallel = from->parallel;
+    a->fails_fast = from->fails_fast;
+    indices_copy(&a->all, &from->all);
+    indices_copy(&a->waiting, &from->waiting);
+    for (size_t i = 0; i < from->parts.n; i++) {
+        struct array_part *p;
+
+        if (from->parts.v[i].kind == PART_VERB)
+            continue;
+        p = vec_push(&a->parts);
+        *p = from->parts.v[i];
+        indices_copy(&p->set, &from->parts.v[i].set);
+    }
+    return a;
+}
+
 void array_drop_parts(struct job_array *a)
 {
     for (size_t i = 0; i < a->parts.n; i++)

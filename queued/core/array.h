@@ -14,6 +14,8 @@
 
 /* Of a spec that has passed spec_check(); NULL: it is no array. All its indices wait. */
 struct job_array *array_of(const struct spec *spec);
+/* Without its indices that have jobs, and what is still to be done to them. */
+struct job_array *array_copy(const struct job_array *from);
 void array_destroy(struct job_array *a);
 /* The array that an index belongs to; NULL. */
 struct job *array_parent(const struct state *s, const struct job *j);

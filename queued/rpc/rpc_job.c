@@ -291,9 +291,7 @@ const struct explain *rpc_job_explain(struct rpc_call *c, const struct job *j, s
 const struct estimate *rpc_job_estimate(struct rpc_call *c, const struct job *j,
                                         struct estimate *buf)
 {
-    if (j->state == JOB_PENDING && j->array)
-        j = j->array->next;
-    if (!j || j->state != JOB_PENDING)
+    if (j->state != JOB_PENDING)
         return NULL;
     estimate_of(c->estimates, c->state, j, c->now, buf);
     return buf;

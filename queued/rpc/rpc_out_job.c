@@ -133,6 +133,10 @@ static void fill_estimate(struct arena *a, const struct estimate *e, Queued__V1_
     m->has_predicted_start_us = e->kind == ESTIMATE_START;
     m->predicted_start_us = (uint64_t)e->at;
     m->predicted_basis = arena_strdup(a, estimate_text(text, e));
+    m->has_predicted_last_start_us = e->last_at > 0;
+    m->predicted_last_start_us = (uint64_t)e->last_at;
+    m->has_predicted_end_us = e->end_at > 0;
+    m->predicted_end_us = (uint64_t)e->end_at;
 }
 
 static const char *phase_name(uint8_t phase)

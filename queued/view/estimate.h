@@ -32,13 +32,15 @@ enum estimate_kind {
 struct estimate {
     enum estimate_kind kind;
     usec_t at;
-    usec_t made_at; /* state of the plan */
+    usec_t last_at, end_at; /* of an array: its last index starts, and ends; 0 unknown */
+    usec_t made_at;         /* state of the plan */
 };
 
 /* The last plan. */
 struct estimates *estimates_create(void);
 void estimates_destroy(struct estimates *e);
-/* Of a pending gang, from a plan of this turn or, up to 1,000 nodes, of the last second. */
+/* Of a pending gang, or of an array of which indices wait (`at` is then when the next one starts),
+ * from a plan of this turn or, up to 1,000 nodes, of the last second. */
 void estimate_of(struct estimates *e, const struct state *s, const struct job *j, usec_t now,
                  struct estimate *ret);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_cli_estimate.py - queuectl estimate against a daemon, on the rig of test_cli.py."""
+from datetime import datetime
 import json
 import unittest
 
@@ -35,6 +36,12 @@ class Estimate(test_cli.Cli):
         self.refused(2, "write nodes+N", *asked, "--what-if", "4", stdin=large)
         self.refused(2, "need --what-if", *asked, "--like", "x", stdin=large)
         self.assertEqual(len(json.loads(self.good("nodes", "-o", "json"))["items"]), len(nodes))
+        array = job + "  array: {indices: 0-2, maxParallel: 1}\n  maxRuntime: 1h\n"
+        swept = json.loads(self.good("estimate", "-f", "-", "-o", "json", stdin=array))["status"]
+        ends = [datetime.fromisoformat(swept["predicted" + x].replace("Z", "+00:00"))
+                for x in ("Start", "LastStart", "End")]
+        self.assertEqual([round((b - a).total_seconds() / 3600) for a, b in zip(ends, ends[1:])], [2, 1])
+        self.assertRegex(self.good("estimate", "-f", "-", stdin=array), r"\n  array      last index starts at 20")
         self.refused(2, "name one job file", "estimate")
         self.assertEqual(self.good("list", "-A", "-o", "name"), before)
 
