@@ -16,7 +16,7 @@ static bool is_wanted(const struct job *j, const struct member *m, bool is_stop)
         return false;
     if (!is_stop)
         return true;
-    if (m->phase == MEMBER_GONE)
+    if (m->phase == MEMBER_GONE || m->phase == MEMBER_KEPT)
         return false;
     /* finished pods of an end stay for their logs; a requeue and an expiry clean all */
     return m->phase <= MEMBER_RUNNING || job_wants_all_gone(j) ||
@@ -54,6 +54,8 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
     (void)str_copy(g->tenant, sizeof(g->tenant), j->tenant);
     g->kubernetes_class = cls == IX_NONE ? "" : s->settings->classes[cls].kubernetes;
     g->latest_end_us = j->attempt_at + j->start_timeout_us + j->max_runtime_us + j->grace_us;
+    if (j->run_until && j->run_until + j->grace_us < g->latest_end_us)
+        g->latest_end_us = j->run_until + j->grace_us;
     for (uint32_t r = 0; r < j->demand->n_roles; r++) {
         struct resources asks;
 

@@ -14,6 +14,8 @@ usec_t backfill_end_from(const struct job *j, usec_t start)
     usec_t running = start + backfill_span(j->start_timeout_us),
            end = running + backfill_span(j->max_runtime_us);
 
+    if (j->run_until && j->run_until < end)
+        end = j->run_until > running ? j->run_until : running;
     if (j->deadline_at && j->deadline_at < end)
         end = j->deadline_at > running ? j->deadline_at : running;
     return end + backfill_span(j->grace_us);

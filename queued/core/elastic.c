@@ -35,11 +35,21 @@ bool elastic_is_growing(const struct job *j)
     return is_growing;
 }
 
+/* Does it lack pods, and not spares alone? */
+static bool is_elastic(const struct job *j)
+{
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        if (j->demand->roles[r].replicas < j->demand->roles[r].most)
+            return true;
+    return false;
+}
+
 /* When it may grow; 0: not from here. Slices keep the shape that they began with. */
 static usec_t due_at(const struct job *j)
 {
     if (j->state != JOB_RUNNING || !j->n_absent || j->is_leaving || j->n_done || j->lost_at ||
-        j->tenant_ix == IX_NONE || j->demand->slice_size || elastic_is_growing(j))
+        j->tenant_ix == IX_NONE || (j->demand->slice_size && is_elastic(j)) ||
+        elastic_is_growing(j))
         return 0;
     return (j->resized_at > j->running_at ? j->resized_at : j->running_at) + j->demand->cooldown_us;
 }

@@ -68,6 +68,13 @@ struct job *job_create(const struct job_texts *texts)
     return j;
 }
 
+usec_t job_run_end(const struct job *j)
+{
+    usec_t end = j->running_at + j->max_runtime_us;
+
+    return j->run_until && j->run_until < end ? j->run_until : end;
+}
+
 void job_free_claim(struct job *j)
 {
     if (j->claim)
@@ -159,6 +166,7 @@ static void count_phase(struct job *j, enum member_phase phase, int delta)
         j->n_bound += d;
         j->n_done += d;
         return;
+    case MEMBER_KEPT:
     case MEMBER_GONE:
         j->n_gone += d;
         return;

@@ -25,6 +25,7 @@
 
 enum member_phase {
     MEMBER_SPARE,  /* a host is held, for a pod that is lost; it has none of its own */
+    MEMBER_KEPT,   /* its pod is gone, and the host is held for the next attempt (kept.h) */
     MEMBER_PLACED, /* host chosen; the pod may or may not exist */
     MEMBER_BOUND,  /* the API server has accepted the binding */
     MEMBER_RUNNING,
@@ -163,11 +164,13 @@ struct job {
     usec_t not_before;          /* back-off: no placement earlier; 0 none */
     usec_t attempt_at;          /* decision of the current attempt */
     usec_t running_at;          /* all members Running; 0 not yet */
+    usec_t run_until;           /* it kept its place: the end of the run before; 0: none */
     usec_t lost_at;      /* of the first member lacking, after its back-off; 0: none is missing */
     usec_t resized_at;   /* of this attempt; 0: it has the size that it began with */
     usec_t ended_at;     /* terminal since; 0 */
     int32_t exit_code;   /* highest of the members; -1 unknown */
     bool has_service;    /* a headless service was asked for and not yet removed */
+    bool keeps;          /* Restarting: on the hosts that it has (kept.h) */
     bool has_pods;       /* terminal, and finished pods are still kept */
     uint32_t n_replaced; /* members of this attempt that went to another host. In memory only */
     uint32_t excluded[JOB_EXCLUDED_MAX]; /* node_ix that refused; IX_NONE empty. In memory only */
@@ -225,6 +228,8 @@ void job_destroy(struct job *j);
 uint32_t job_size(const struct job *j);
 /* GPUs that it is charged on these models (per role), or needs at least. */
 void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX]);
+/* When its run is over, by maxRuntime and what it keeps to. It has run. */
+usec_t job_run_end(const struct job *j);
 void job_free_claim(struct job *j);
 /* Say why it is where it is; a text that is too long is cut. text: "" none. */
 void job_set_reason(struct job *j, const char *code, const char *text);

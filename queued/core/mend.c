@@ -35,7 +35,7 @@ static uint32_t spare_host(const struct state *s, const struct job *j, const str
         const struct node *n = cluster_node(&s->cluster, spare->node_ix);
 
         if (spare->phase != MEMBER_SPARE || spare->role != m->role || found[i].rank || !n ||
-            !n->is_usable || place_excludes(j->excluded, n->ix))
+            !n->is_usable || place_excludes(j->excluded, n->ix) || !replace_joins(s, j, m, n))
             continue;
         found[i].rank = 1;
         found[m - j->members].rank = i + 1;
@@ -69,35 +69,38 @@ static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was
     return fits;
 }
 
+bool mend_hosts(const struct state *s, struct job *j, struct ev_placed *ret)
+{
+    uint32_t *was = xcalloc(j->n_members, sizeof(*was));
+    bool fits;
+
+    *ret = (struct ev_placed){.job = j->id, .n = j->n_members};
+    ret->members = xcalloc(ret->n, sizeof(*ret->members));
+    for (uint32_t i = 0; i < ret->n; i++)
+        was[i] = j->members[i].node_ix;
+    fits = find_hosts(s, j, was, ret->members);
+    for (uint32_t i = 0; i < ret->n; i++) {
+        struct member *m = &j->members[i];
+
+        ret->members[i].node_ix = m->mend == MEND_HOSTLESS ? m->node_ix : IX_NONE;
+        m->node_ix = was[i];
+    }
+    free(was);
+    if (!fits)
+        free(ret->members);
+    return fits;
+}
+
 static bool find(struct state *s, struct job *j, struct event *ev)
 {
-    struct ev_placed p = {.job = j->id, .n = j->n_members};
-    uint32_t *was, waiting = 0, hostless = 0;
-    bool fits;
+    uint32_t waiting = 0, hostless = 0;
 
     for (uint32_t i = 0; i < j->n_members; i++) {
         waiting += j->members[i].mend == MEND_RECALLED;
         hostless += j->members[i].mend == MEND_HOSTLESS;
     }
-    if (waiting || !hostless)
-        return false;
-    was = xcalloc(p.n, sizeof(*was));
-    p.members = xcalloc(p.n, sizeof(*p.members));
-    for (uint32_t i = 0; i < p.n; i++)
-        was[i] = j->members[i].node_ix;
-    fits = find_hosts(s, j, was, p.members);
-    for (uint32_t i = 0; i < p.n; i++) {
-        struct member *m = &j->members[i];
-
-        p.members[i].node_ix = m->mend == MEND_HOSTLESS ? m->node_ix : IX_NONE;
-        m->node_ix = was[i];
-    }
-    free(was);
-    if (fits)
-        *ev = (struct event){.kind = EV_GANG_MENDED, .at = s->now, .u.placed = p};
-    else
-        free(p.members);
-    return fits;
+    *ev = (struct event){.kind = EV_GANG_MENDED, .at = s->now};
+    return !waiting && hostless && mend_hosts(s, j, &ev->u.placed);
 }
 
 bool mend_next(struct state *s, usec_t now, struct event *ev)

@@ -138,6 +138,29 @@ static uint64_t cut_to_slices(struct paper *p)
     return sum;
 }
 
+/* A spare can take over in its domain of the slice level alone: where the gang stands, if there is
+ * room for all of them. */
+static uint64_t keep_near_slices(struct paper *p, uint64_t all)
+{
+    uint64_t near = 0;
+    unit_list units = {0};
+
+    split(p, 0, p->hosts.n, p->wish->demand->slice_level, &units);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < units.n && (!pass || near >= p->n_apart); i++) {
+            struct place_host *h = &p->hosts.v[units.v[i].first];
+            uint32_t pods = 0;
+
+            for (size_t k = 0; k < units.v[i].n; k++)
+                pods += h[k].pods;
+            near += !pass && pods ? units.v[i].slots : 0;
+            for (size_t k = 0; k < units.v[i].n && pass && !pods; k++)
+                h[k].slots = 0;
+        }
+    vec_fini(&units);
+    return near >= p->n_apart ? near : all;
+}
+
 static uint32_t times(const struct paper *p, uint32_t role, const struct place_host *h)
 {
     const struct resources *each = &p->each[role];
@@ -174,7 +197,9 @@ static uint64_t count_slots(struct paper *p, uint32_t role)
             h->slots = 0;
         sum += h->slots;
     }
-    return p->wish->demand->slice_size && model != MODELS_MAX ? cut_to_slices(p) : sum;
+    if (!p->wish->demand->slice_size || model == MODELS_MAX)
+        return sum;
+    return p->n_apart ? keep_near_slices(p, sum) : cut_to_slices(p);
 }
 
 /* The fullest unit that holds want, else the one that holds the most; NULL: nothing is left. */
@@ -376,12 +401,9 @@ static void fill_topo(struct paper *p, const struct unit *all, uint32_t want)
         fill(p, all, 0, want);
 }
 
-static void write_members(struct paper *p, uint32_t role)
+/* As the members of a role from this one on. */
+static void write_members(struct paper *p, uint32_t role, uint32_t at)
 {
-    uint32_t at = 0;
-
-    for (uint32_t r = 0; r < role; r++)
-        at += p->counts[r];
     for (size_t i = 0; i < p->hosts.n; i++) {
         struct place_host *h = &p->hosts.v[i];
 
@@ -475,27 +497,43 @@ static bool fill_spread(struct paper *p, uint32_t role, uint32_t level, uint32_t
     return holds;
 }
 
+/* So many pods of a role, which are its members from `first` on. */
+static bool fit_pods(struct paper *p, uint32_t role, uint32_t level, uint32_t first, uint32_t want)
+{
+    struct unit all = {.n = p->hosts.n, .slots = count_slots(p, role)};
+
+    if (all.slots < want)
+        return false;
+    if (p->wish->demand->roles[role].spread.key) {
+        if (!fill_spread(p, role, level, want))
+            return false;
+    } else if (p->wish->rule == PLACE_SCORE)
+        fill(p, &all, level, want);
+    else if (p->wish->rule == PLACE_TOPO)
+        fill_topo(p, &all, want);
+    else
+        fill_in_order(p, want);
+    write_members(p, role, first);
+    return true;
+}
+
 bool fit_gathered(struct paper *p, uint32_t level)
 {
-    for (uint32_t i = 0; i < p->wish->demand->n_roles; i++) {
-        uint32_t role = p->order[i], want = p->counts[role];
-        struct unit all = {.n = p->hosts.n};
+    const struct demand *d = p->wish->demand;
 
-        if (want == 0)
-            continue;
-        all.slots = count_slots(p, role);
-        if (all.slots < want)
+    for (uint32_t i = 0; i < d->n_roles; i++) {
+        uint32_t role = p->order[i], want = p->counts[role], first = 0;
+        uint32_t apart =
+            d->slice_size && p->wish->models[role] != MODELS_MAX ? d->roles[role].spares : 0;
+
+        for (uint32_t r = 0; r < role; r++)
+            first += p->counts[r];
+        p->n_apart = 0;
+        if (want > apart && !fit_pods(p, role, level, first, want - apart))
             return false;
-        if (p->wish->demand->roles[role].spread.key) {
-            if (!fill_spread(p, role, level, want))
-                return false;
-        } else if (p->wish->rule == PLACE_SCORE)
-            fill(p, &all, level, want);
-        else if (p->wish->rule == PLACE_TOPO)
-            fill_topo(p, &all, want);
-        else
-            fill_in_order(p, want);
-        write_members(p, role);
+        p->n_apart = apart;
+        if (want && apart && !fit_pods(p, role, level, first + want - apart, apart))
+            return false;
     }
     return true;
 }

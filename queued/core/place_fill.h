@@ -37,6 +37,7 @@ struct paper {
     bool only_free; /* every pod has GPUs: a host or domain without free ones takes none */
     struct resources each[JOB_ROLES_MAX];
     uint32_t order[JOB_ROLES_MAX]; /* roles, most GPUs first */
+    uint32_t n_apart;              /* the pods at hand are so many spares, of no slice; 0: others */
     uint32_t together;             /* pods of the role at hand that may not be parted over hosts */
     VEC(struct place_host) hosts;
     struct placement_member *members; /* of the candidate at hand, pods entries */

@@ -22,9 +22,12 @@ static bool is_better(const struct merit *a, const struct merit *b)
     return a->free_gpus < b->free_gpus;
 }
 
-static uint32_t slice_of(const struct demand *d, uint32_t role)
+/* Spares stand in no slice. */
+static uint32_t slice_of(const struct job *j, const struct member *m)
 {
-    return d->roles[role].each.amount[RES_GPUS] ? d->slice_size : 0;
+    const struct demand *d = j->demand;
+
+    return d->roles[m->role].each.amount[RES_GPUS] && !job_is_spare(j, m) ? d->slice_size : 0;
 }
 
 /* The node of the member nearest by rank, in its slice, that sits on another known host; else its
@@ -33,7 +36,7 @@ static const struct node *neighbour_of(const struct state *s, const struct job *
                                        const struct member *m)
 {
     const struct node *best = cluster_node(&s->cluster, m->node_ix);
-    uint32_t best_gap = UINT32_MAX, slice = slice_of(j->demand, m->role);
+    uint32_t best_gap = UINT32_MAX, slice = slice_of(j, m);
 
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct member *o = &j->members[i];
@@ -42,7 +45,8 @@ static const struct node *neighbour_of(const struct state *s, const struct job *
 
         if (o->node_ix == m->node_ix || !n || !n->is_known || gap >= best_gap)
             continue;
-        if (slice && (o->role != m->role || o->index / slice != m->index / slice))
+        if (slice &&
+            (job_is_spare(j, o) || o->role != m->role || o->index / slice != m->index / slice))
             continue;
         best = n;
         best_gap = gap;
@@ -143,12 +147,26 @@ bool replace_fits(const struct state *s, const struct job *j, const struct membe
     return n && may_take(j, m, n) && !window_has(window_closed(s, j, s->now), node_ix);
 }
 
+bool replace_joins(const struct state *s, const struct job *j, const struct member *m,
+                   const struct node *n)
+{
+    const struct demand *d = j->demand;
+    const struct node *near = neighbour_of(s, j, m);
+    uint32_t home;
+
+    if (!slice_of(j, m) || !near)
+        return true;
+    home = topology_domain_at(&s->cluster.topology, near, d->hierarchy, d->slice_level);
+    return home != IX_NONE &&
+           home == topology_domain_at(&s->cluster.topology, n, d->hierarchy, d->slice_level);
+}
+
 uint32_t replace_host(const struct state *s, const struct job *j, const struct member *m)
 {
     const struct demand *d = j->demand;
     const struct node *near = neighbour_of(s, j, m);
     uint32_t home = IX_NONE, best = IX_NONE, driver = driver_of(s, j, m);
-    uint32_t level = slice_of(d, m->role) ? d->slice_level : d->required; /* the narrower one */
+    uint32_t level = slice_of(j, m) ? d->slice_level : d->required; /* the narrower one */
     const uint64_t *closed = window_closed(s, j, s->now);
     struct merit best_merit = {0};
 

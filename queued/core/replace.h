@@ -10,6 +10,9 @@
 /* Does a host that the member was on take it again? */
 bool replace_fits(const struct state *s, const struct job *j, const struct member *m,
                   uint32_t node_ix);
+/* Is this node, of a spare, in the domain of the member's slice? */
+bool replace_joins(const struct state *s, const struct job *j, const struct member *m,
+                   const struct node *n);
 /* The host that takes the member: in the required domain of the others, not excluded for the job,
  * with room. The nearest to its neighbour by rank, then one that the gang uses already, then the
  * fullest, then the first by name. IX_NONE: there is none. */

@@ -102,19 +102,24 @@ void claim_load(struct state *s, struct job *j)
     job_hold(s, j);
 }
 
+void claim_place(struct state *s, struct job *j, struct ev_placed *to)
+{
+    job_take(s, j, to);
+    j->claim = xcalloc(1, sizeof(*j->claim));
+    j->claim->until = s->now + s->settings->grace_cap_us;
+    enter(s, j);
+}
+
 void claim_move(struct state *s, struct job *j)
 {
     struct ev_placed *to = take_move(s, j);
 
     if (!to)
         return;
-    job_take(s, j, to);
+    claim_place(s, j, to);
     for (uint32_t i = 0; i < to->n; i++) /* a node that is gone lives by its names: now by others */
         cluster_unname(&s->cluster, j->members[i].node_ix);
     free(to);
-    j->claim = xcalloc(1, sizeof(*j->claim));
-    j->claim->until = s->now + s->settings->grace_cap_us;
-    enter(s, j);
 }
 
 /* Its members stay as they are. */
@@ -152,6 +157,7 @@ void claim_drop(struct state *s, struct job *j)
     leave(s, j);
     job_drop_members(s, j);
     j->attempt--; /* it never had a pod */
+    j->run_until = 0;
     job_set_timer(s, j);
 }
 

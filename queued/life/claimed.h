@@ -17,5 +17,7 @@ void claims_synced(struct state *s);
 void claim_hold_move(struct state *s, const struct job *j);
 void claim_drop_move(struct state *s, struct job *j);
 void claim_move(struct state *s, struct job *j);
+/* A pending job claims this place, of which nobody has to leave; takes to->members. */
+void claim_place(struct state *s, struct job *j, struct ev_placed *to);
 
 #endif

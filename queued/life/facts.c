@@ -182,7 +182,7 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
         if (is_over(pod))
             job_member_went(s, j, m, fx);
     }
-    if (m && m->phase != MEMBER_GONE && m->phase != MEMBER_ABSENT) {
+    if (m && m->phase != MEMBER_GONE && m->phase != MEMBER_KEPT && m->phase != MEMBER_ABSENT) {
         if (job_state_is_active(j->state)) {
             member_seen(s, j, m, pod, fx);
             return;

@@ -22,6 +22,7 @@
 #include "life/array_life.h"
 #include "life/claimed.h"
 #include "life/depend.h"
+#include "life/kept.h"
 #include "life/later.h"
 #include "life/mended.h"
 #include "life/resize.h"
@@ -191,7 +192,7 @@ void job_set_timer(struct state *s, struct job *j)
         at = j->has_pods ? j->ended_at + JOB_KEEP_PODS_S * USEC_PER_SEC : job_keep_until(s, j);
     } else if (j->state == JOB_RUNNING) {
         elastic_watch(s, j);
-        at = j->running_at + j->max_runtime_us;
+        at = job_run_end(j);
         if (mend_due(s, j) && mend_due(s, j) < at)
             at = mend_due(s, j);
         if (elastic_is_growing(j) && j->resized_at + j->start_timeout_us < at)
@@ -223,7 +224,7 @@ static void enter_pending(struct state *s, struct job *j, enum job_state from)
     }
     j->queued_at = s->now;
     relax_look(s, j, s->now);
-    j->running_at = j->resized_at = j->lost_at = 0;
+    j->running_at = j->resized_at = j->lost_at = j->run_until = 0;
     order_add(s, j);
     claim_move(s, j);
 }
@@ -288,7 +289,8 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     if (j->array)
         return true; /* array_step() has the rest */
     if (to == JOB_STOPPING || to == JOB_RESTARTING || to == JOB_PREEMPTING) {
-        mended_free_spares(s, j);
+        if (to != JOB_RESTARTING || !j->keeps)
+            kept_drop(s, j);
         effects_add(fx, EFFECT_GANG_STOP, j->id)->u.with_service =
             to == JOB_STOPPING && j->outcome != JOB_PENDING && j->has_service;
         job_check_gone(s, j, fx);
@@ -403,7 +405,10 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx)
             fx);
         return;
     }
-    (void)job_move(s, j, &(struct job_step){.event = JOB_EV_ALL_GONE}, fx);
+    if (j->keeps)
+        kept_end(s, j, fx);
+    else
+        (void)job_move(s, j, &(struct job_step){.event = JOB_EV_ALL_GONE}, fx);
 }
 
 void job_leave(struct state *s, struct job *j, struct effects *fx)
@@ -478,11 +483,11 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             fx);
         return;
     case JOB_RUNNING:
-        if (s->now < j->running_at + j->max_runtime_us && j->lost_at) {
+        if (s->now < job_run_end(j) && j->lost_at) {
             mended_time_up(s, j, fx);
             return;
         }
-        if (s->now < j->running_at + j->max_runtime_us) {
+        if (s->now < job_run_end(j)) {
             resize_drop(s, j, NULL, "new pods did not run in gang.startTimeout", fx);
             return;
         }

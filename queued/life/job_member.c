@@ -10,6 +10,7 @@
 #include "core/backfill.h"
 #include "core/elastic.h"
 #include "life/job_life.h"
+#include "life/kept.h"
 #include "life/later.h"
 #include "life/mended.h"
 #include "life/resize.h"
@@ -149,8 +150,12 @@ static void judge(struct state *s, struct job *j, const struct fault *fault, str
         if (!v.is_node && j->state == JOB_RUNNING)
             j->not_before = s->now + failure_back_off(j->failure, 0);
         step->event = JOB_EV_MEMBER_LOST;
-        if (!mended_begin(s, j, step, fx))
-            job_undo(s, j, step, fx);
+        if (mended_begin(s, j, step, fx))
+            return;
+        if (v.is_node && j->state == JOB_RUNNING && kept_begin(s, j))
+            (void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
+                           "; it keeps its place, with spares");
+        job_undo(s, j, step, fx);
         return;
     case SPEC_FAIL:
         step->event = j->state == JOB_RUNNING ? JOB_EV_GIVE_UP : JOB_EV_MEMBER_FAILED;
@@ -203,7 +208,7 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
     char text[REASON_TEXT_MAX + 1];
     char name[POD_NAME_TEXT];
 
-    if (!job_member_holds(m))
+    if (!job_member_holds(m) || (j->keeps && j->state == JOB_RESTARTING))
         return;
     if (m->mend == MEND_RECALLED && j->state == JOB_RUNNING) {
         mended_lost(s, j, m, fx);
@@ -238,11 +243,15 @@ void job_member_gone(struct state *s, struct job *j, struct member *m, const cha
     char text[REASON_TEXT_MAX + 1];
     char name[POD_NAME_TEXT];
 
-    if (m->phase == MEMBER_GONE || m->phase == MEMBER_ABSENT)
+    if (m->phase == MEMBER_GONE || m->phase == MEMBER_KEPT || m->phase == MEMBER_ABSENT)
         return;
     if (m->phase == MEMBER_SPARE) {
         mended_free_spare(s, j, m);
         job_save(s, j, fx);
+        return;
+    }
+    if (kept_gone(s, j, m)) {
+        job_check_gone(s, j, fx);
         return;
     }
     if (!job_member_holds(m) && !job_wants_all_gone(j))
@@ -358,6 +367,10 @@ void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effe
 
         if (m->node_ix != node_ix || !job_member_holds(m))
             continue;
+        if (m->phase == MEMBER_KEPT) {
+            job_release(s, j, m, MEMBER_GONE);
+            continue;
+        }
         if (m->uid[0]) { /* its GPUs stay charged to the node until the object is gone */
             state_pod_asks(j, m->role, &asks);
             cluster_pod_left(&s->cluster, job_pod_key(key, j, m), m->uid, node_ix, &asks);

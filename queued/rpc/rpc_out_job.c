@@ -144,7 +144,7 @@ static const char *phase_name(uint8_t phase)
     static const char *const names[] = {
         [MEMBER_SPARE] = "Spare",     [MEMBER_PLACED] = "Placed",       [MEMBER_BOUND] = "Bound",
         [MEMBER_RUNNING] = "Running", [MEMBER_SUCCEEDED] = "Succeeded", [MEMBER_FAILED] = "Failed",
-        [MEMBER_GONE] = "Gone",
+        [MEMBER_GONE] = "Gone",       [MEMBER_KEPT] = "Kept",
     };
 
     return phase < ARRAY_LEN(names) ? names[phase] : "Unknown";

@@ -33,7 +33,7 @@ static int check_rule(const struct check *c, uint32_t i)
     return 0;
 }
 
-/* A spare takes over from one pod; where all restart, or how many there are changes, it cannot. */
+/* A spare takes over from one pod of a gang whose pods are fixed in number. */
 static int check_spares(const struct check *c)
 {
     const struct spec *s = c->spec;
@@ -44,10 +44,12 @@ static int check_spares(const struct check *c)
 
         if (r->spares > JOB_PODS_MAX)
             what = "must be at most 10000";
-        else if (r->spares && s->failure.scope == SPEC_SCOPE_GANG)
-            what = "needs failurePolicy.scope role or pod: with gang all pods restart";
-        else if (r->spares && (r->min_replicas || s->slice_size || s->array_indices))
-            what = "does not go with minReplicas, topology.slice or array";
+        else if (r->spares && (r->min_replicas || s->array_indices))
+            what = "does not go with minReplicas or array";
+        else if (r->spares && s->slice_size && s->slice_level && !strcmp(s->slice_level, "host"))
+            what = "does not go with slices of one host: a spare takes over from one pod";
+        else if (r->spares && s->slice_size && r->spread.key)
+            what = "does not go with both topology.slice and placement.spread";
         if (what)
             return err_set(c->err, ERR_INVALID, "spec.roles[%u].spares: %s", i, what);
     }

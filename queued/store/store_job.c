@@ -188,6 +188,7 @@ static void make_times(job_record *r, const struct job *j)
     PACK(r, running_at, j->running_at);
     PACK(r, resized_at, j->resized_at);
     PACK(r, lost_at, j->lost_at);
+    PACK(r, run_until, j->run_until);
     PACK(r, ended_at, j->ended_at);
 }
 
@@ -217,6 +218,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     PACK_ALWAYS(r, exit_code, j->exit_code);
     PACK(r, has_service, j->has_service);
     PACK(r, has_pods, j->has_pods);
+    PACK(r, keeps, j->keeps);
     PACK(r, charged_gpus, j->charged_gpus);
     make_times(r, j);
     make_roles(r, j, s->settings, a);
@@ -281,6 +283,7 @@ static void take_times(struct job *j, const job_record *r)
     j->running_at = r->running_at;
     j->resized_at = r->resized_at;
     j->lost_at = r->lost_at;
+    j->run_until = r->run_until;
     j->ended_at = r->ended_at;
 }
 
@@ -301,6 +304,7 @@ static int take_state(struct job *j, const job_record *r, struct err *err)
     j->exit_code = r->has_exit_code ? r->exit_code : -1;
     j->has_service = r->has_service;
     j->has_pods = r->has_pods;
+    j->keeps = r->keeps;
     j->charged_gpus = r->charged_gpus;
     return 0;
 }

@@ -135,7 +135,8 @@ static bool say_slices(const struct state *s, const struct demand *d, const stru
                        const struct resources *asks, struct explain *x)
 {
     struct census_domains k = {.level = d->slice_level};
-    uint64_t need = d->slice_size && r->each.amount[RES_GPUS] ? r->replicas / d->slice_size : 0;
+    uint64_t need =
+        d->slice_size && r->each.amount[RES_GPUS] ? (r->replicas - r->spares) / d->slice_size : 0;
 
     if (need)
         census_domains(&s->cluster, d, (uint32_t)(r - d->roles), asks, &k);

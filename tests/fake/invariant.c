@@ -47,6 +47,7 @@ static int check_members(const struct job *j, struct err *err)
             bound++;
             done++;
             break;
+        case MEMBER_KEPT:
         case MEMBER_GONE:
             gone++;
             break;
@@ -118,6 +119,9 @@ static bool check_mends(const struct job *j)
             return true;
         missing += m->mend != MEND_NONE;
     }
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].phase == MEMBER_KEPT && !(j->keeps && j->state == JOB_RESTARTING))
+            return true;
     return j->state == JOB_RUNNING && (missing > 0) != (j->lost_at > 0);
 }
 
@@ -312,6 +316,8 @@ static int check_windows(const struct state *s, const struct job *j, struct err 
         usec_t late = j->running_at ? j->running_at : j->attempt_at + j->start_timeout_us;
         usec_t end = late + j->max_runtime_us;
 
+        if (j->run_until && j->run_until < end)
+            end = j->run_until > late ? j->run_until : late;
         if (j->deadline_at && j->deadline_at < end)
             end = j->deadline_at > late ? j->deadline_at : late;
         end += j->grace_us;

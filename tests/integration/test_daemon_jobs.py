@@ -92,7 +92,10 @@ class JobTest(DaemonTest):
             "http://127.0.0.1:%d%s" % (self.port, path),
             method=method,
             data=body and json.dumps(body).encode(),
-            headers={"Content-Type": "application/json", "Authorization": "Bearer t"},
+            headers={
+                "Content-Type": "application/%sjson" % ("merge-patch+" if method == "PATCH" else ""),
+                "Authorization": "Bearer t",
+            },
         )
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
@@ -226,6 +229,54 @@ class Troubles(JobTest):
         self.assertEqual(site.ctl("cancel", name)[0], 0)
         self.wait_state(site, name, "Cancelled")
         self.assertEqual(self.pods_of(name), [])
+
+    def nodes_of(self, name):
+        """Pods of a job that have not been told to go: index and node, by the store of the server."""
+        pods = self.ask("GET", "/api/v1/namespaces/vision/pods")["items"]
+        return {
+            p["metadata"]["labels"]["gang.queued/index"]: p["spec"].get("nodeName")
+            for p in pods
+            if p["metadata"]["labels"].get("gang.queued/job") == name and "deletionTimestamp" not in p["metadata"]
+        }
+
+    def lose(self, site, scope):
+        """A job of two pods and a spare whose second host is cordoned and loses its pod; another of
+        two nodes waits. Kill the daemon before the pods are back; nodes before and after."""
+        text = job("spared", run="1h").replace("}}\nspec", ", gang.queued/stop-delay: 1s}}\nspec")
+        text = text.replace("replicas: 2", "replicas: 2, spares: 1") + "  failurePolicy: {scope: %s}\n" % scope
+        name = self.submit(site, text)
+        self.wait_state(site, name, "Running")
+        other = self.submit(site, job("other", run="1h"))
+        self.assertIn("Spare", site.ctl("describe", name)[1])
+        before = self.nodes_of(name)
+        self.assertEqual(sorted(before), ["0", "1"])
+        self.ask("PATCH", "/api/v1/nodes/" + before["1"], {"spec": {"unschedulable": True}})
+        self.ask("DELETE", "/api/v1/namespaces/vision/pods/%s-worker-1-1" % name)
+        site.wait_log("reason=MemberLost")
+        site.stop()  # SIGKILL
+        site.start()
+        end = time.monotonic() + 30
+        while self.running(name) < 2 or before["1"] in self.nodes_of(name).values():
+            self.assertLess(time.monotonic(), end, site.log())
+            time.sleep(0.1)
+        self.wait_state(site, name, "Running")
+        after = self.nodes_of(name)
+        self.assertEqual(after["0"], before["0"])
+        self.assertEqual(self.state(site, other), "Pending")
+        self.assertNotIn("Spare ", site.ctl("describe", name)[1])
+        return name
+
+    def test_a_spare_takes_over_from_a_lost_pod_also_over_a_kill(self):
+        site = self.start()
+        self.cluster(site)
+        name = self.lose(site, "pod")
+        self.assertIn("HostReplaced", site.ctl("describe", "--events", name)[1])
+
+    def test_a_gang_with_a_spare_restarts_on_its_place_also_over_a_kill(self):
+        site = self.start()
+        self.cluster(site)
+        name = self.lose(site, "gang")
+        self.assertIn("it keeps its place, with spares", site.ctl("describe", "--events", name)[1])
 
     def test_an_elastic_job_grows_when_another_ends_also_over_a_kill(self):
         site = self.start()

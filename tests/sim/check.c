@@ -374,6 +374,31 @@ static int check_drivers(struct sim *s)
     return 0;
 }
 
+/* Slices of a gang that was placed in this turn stand in one domain each; spares are in none. */
+static int check_slices(struct sim *s)
+{
+    for (size_t i = 0; i < s->state->active.n; i++) {
+        const struct job *j = s->state->active.v[i];
+        const struct demand *d = j->demand;
+        const struct topology *t = &s->state->cluster.topology;
+
+        for (uint32_t m = 1; m < j->n_members && d->slice_size && j->attempt_at == s->state->now;
+             m++) {
+            const struct member *a = &j->members[m - 1], *b = &j->members[m];
+            const struct node *x = cluster_node(&s->state->cluster, a->node_ix),
+                              *y = cluster_node(&s->state->cluster, b->node_ix);
+
+            if (a->role != b->role || b->index % d->slice_size == 0 || job_is_spare(j, b) || !x ||
+                !y || !d->roles[b->role].each.amount[RES_GPUS])
+                continue;
+            if (topology_domain_at(t, x, d->hierarchy, d->slice_level) !=
+                topology_domain_at(t, y, d->hierarchy, d->slice_level))
+                return broken(s, "has a slice in two domains", j);
+        }
+    }
+    return 0;
+}
+
 /* A role of a gang that was placed in this turn keeps its skew inside the required domain. */
 static int check_role_spread(struct sim *s, const struct job *j, uint32_t role)
 {
@@ -422,8 +447,8 @@ int check_turn(struct sim *s)
         return err_wrap(&s->err, "state_check");
     if (s->state->meta.moves_lost > s->settings->defrag_gpu_us)
         return err_set(&s->err, ERR_INTERNAL, "moves cost more than the budget of a day");
-    if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s) || check_rights(s) ||
-        check_windows(s) || check_spread(s))
+    if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s) || check_slices(s) ||
+        check_rights(s) || check_windows(s) || check_spread(s))
         return -1;
     if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&
         check_knowledge(s))

@@ -46,7 +46,11 @@ void sim_met_claims(struct sim *s)
     }
     for (size_t i = 0; i < st->claims.n; i++) {
         if (!sim_had_claim(s, st->claims.v[i]->id))
-            sim_met(s, st->claims.v[i]->claim->n_victims > 1 ? "(claim of several)" : "(claim)", 1);
+            sim_met(s,
+                    st->claims.v[i]->run_until              ? "(place kept)"
+                    : st->claims.v[i]->claim->n_victims > 1 ? "(claim of several)"
+                                                            : "(claim)",
+                    1);
     }
     s->n_claims = 0;
     for (size_t i = 0; i < st->claims.n && s->n_claims < CLAIMS_MET_MAX; i++)

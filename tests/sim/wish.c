@@ -275,11 +275,13 @@ static void some_failure(struct spec *s, struct rng *g)
     }
 }
 
-/* Only where a lost pod is made again by itself. */
+/* Where the number of pods is fixed. */
 static void some_spares(struct spec *s, struct rng *g)
 {
-    for (uint32_t i = 0; i < s->n_roles && s->failure.scope && !s->slice_size; i++)
-        if (!s->roles[i].min_replicas && !s->array_indices && rng_one_in(g, 2))
+    for (uint32_t i = 0; i < s->n_roles && (!s->slice_size || strcmp(s->slice_level, "host") != 0);
+         i++)
+        if (!s->roles[i].min_replicas && !s->array_indices &&
+            !(s->slice_size && s->roles[i].spread.key) && rng_one_in(g, s->failure.scope ? 2 : 4))
             s->roles[i].spares = 1 + rng_below(g, 2);
 }
 

@@ -511,12 +511,9 @@ static void spares_that_could_not_take_over_are_refused(void **state)
     struct spec *s = spared(2, 1);
     struct err err;
 
-    s->failure.scope = SPEC_SCOPE_GANG;
-    assert_int_equal(spec_check(s, &c->settings, &err), -1);
-    assert_non_null(strstr(err.text, "spec.roles[0].spares"));
-    s->failure.scope = SPEC_SCOPE_POD;
     s->roles[0].min_replicas = 1;
     assert_int_equal(spec_check(s, &c->settings, &err), -1);
+    assert_non_null(strstr(err.text, "spec.roles[0].spares"));
     s->roles[0].min_replicas = 0;
     assert_int_equal(spec_check(s, &c->settings, &err), 0);
     spec_destroy(s);

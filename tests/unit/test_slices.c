@@ -74,7 +74,9 @@ static void slices_fit_exactly_where_the_racks_hold_them(void **state)
     place_add_eight(f);
     for (int round = 0; round < 2000; round++) {
         uint32_t size = 1 + (x >> 8) % 4, slices = 1 + (x >> 16) % 6, holds = 0, racks[4] = {0};
-        uint32_t gpus = 1 + (x >> 24) % 4, taken[8];
+        bool fits;
+        uint32_t gpus = 1 + (x >> 24) % 4, taken[8], spares = (x >> 20) % 3, left;
+        struct spec *spec = in_slices(slices * size, gpus, size, "rack");
 
         for (uint32_t i = 0; i < 8; i++) {
             x = x * 1664525 + 1013904223;
@@ -84,9 +86,11 @@ static void slices_fit_exactly_where_the_racks_hold_them(void **state)
         }
         for (int r = 0; r < 4; r++)
             holds += racks[r] / size;
-        assert_int_equal(place_spec(f, in_slices(slices * size, gpus, size, "rack")),
-                         slices <= holds);
-        for (uint32_t m = 0; m < slices * size && slices <= holds; m++)
+        left = racks[0] + racks[1] + racks[2] + racks[3];
+        fits = slices <= holds && left >= slices * size + spares;
+        spec->roles[0].spares = spares;
+        assert_int_equal(place_spec(f, spec), fits);
+        for (uint32_t m = 0; m < slices * size && fits; m++)
             assert_int_equal(rack_of(f, m), rack_of(f, m - m % size));
         for (uint32_t i = 0; i < 8; i++) {
             struct resources r = {.amount = {[RES_GPUS] = taken[i]}};
@@ -98,6 +102,29 @@ static void slices_fit_exactly_where_the_racks_hold_them(void **state)
     }
 }
 
+/* Two racks of two, of which one node is taken: the spare is no part of a slice, and stands where
+ * it can take over. */
+static void a_spare_stands_beside_the_slices_near_one_of_them(void **state)
+{
+    struct place_fixture *f = *state;
+    struct spec *s = in_slices(2, 4, 2, "rack");
+
+    place_add_eight(f);
+    for (char i = 0; i < 6; i++) /* full but for n3, n6 and n7 */
+        place_take(f, (char[]){'n', (char)('0' + i), '\0'}, i == 3 ? 4 : 8);
+    s->roles[0].spares = 1;
+    assert_true(place_spec(f, s));
+    assert_int_equal(rack_of(f, 0), rack_of(f, 1));
+    assert_int_equal(rack_of(f, 2), rack_of(f, 0)); /* n3 is fuller, and could help nobody */
+    s = in_slices(4, 4, 2, "rack");
+    s->roles[0].spares = 1;
+    assert_true(place_spec(f, s));
+    assert_string_equal(place_host(f, 4), "n3"); /* there is no other room */
+    s = in_slices(4, 4, 2, "rack");
+    s->roles[0].spares = 2;
+    assert_false(place_spec(f, s));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_set_up, place_tear_down)
 
 int main(void)
@@ -106,6 +133,7 @@ int main(void)
         TEST(each_slice_has_a_rack_of_its_own_or_shares_one),
         TEST(slices_of_a_host_are_not_parted),
         TEST(slices_fit_exactly_where_the_racks_hold_them),
+        TEST(a_spare_stands_beside_the_slices_near_one_of_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
