@@ -274,7 +274,7 @@ static bool plan(const struct state *s, const struct job *j, uint32_t model, use
 {
     uint8_t models[JOB_ROLES_MAX];
     struct search f = {.wish = {.demand = j->demand, .models = models}, .found = ret};
-    usec_t until = now, last = opening_last_start(s, j);
+    usec_t until = now;
     size_t lo, hi = 0;
 
     if ((model < MODELS_MAX && s->cluster.model_gpus[model] == 0) ||
@@ -291,9 +291,10 @@ static bool plan(const struct state *s, const struct job *j, uint32_t model, use
         f.wish.closed = closed_to(s, model, j, f.from);
         for (lo = hi; hi < f.ends.n && f.ends.v[hi].at < until;)
             hi++;
-    } while (!search(s, &f, j, lo, hi + 1) && until < INT64_MAX && until <= last);
+    } while (!search(s, &f, j, lo, hi + 1) && until < s->tenants.v[j->tenant_ix].closes_at);
     vec_fini(&f.ends);
-    if (ret->job.v && ret->at > last) { /* outside its tenant's window nothing is kept for it */
+    /* outside its tenant's windows nothing is kept for it */
+    if (ret->job.v && !opening_admits(s, j, ret->at)) {
         vec_fini(&ret->held);
         *ret = (struct reservation){0};
     }

@@ -26,22 +26,20 @@ void opening_tick(struct state *s, usec_t now)
     backfill_moved(s);
 }
 
-usec_t opening_last_start(const struct state *s, const struct job *j)
+bool opening_has_room(const struct state *s, const struct job *j, usec_t from, usec_t to)
 {
     const struct tenant *t = &s->tenants.v[j->tenant_ix];
+    bool must_fit = t->must_fit;
 
-    if (t->closes_at == INT64_MAX)
-        return INT64_MAX;
-    return t->must_fit ? backfill_last_start(j, t->closes_at) : t->closes_at - 1;
+    if (from >= s->tenants.changes_at && from < t->closes_at)
+        must_fit = week_must_fit(s->settings, j->tenant_ix, from);
+    return from < t->closes_at && (!must_fit || to <= t->closes_at);
 }
 
 bool opening_admits(const struct state *s, const struct job *j, usec_t at)
 {
-    const struct tenant *t = &s->tenants.v[j->tenant_ix];
-
-    if (t->closes_at <= at)
-        return false;
-    if (job_state_is_active(j->state))
-        return !t->must_fit || backfill_end(j, at) <= t->closes_at;
-    return at <= opening_last_start(s, j);
+    if (s->tenants.v[j->tenant_ix].closes_at == INT64_MAX)
+        return true;
+    return opening_has_room(
+        s, j, at, job_state_is_active(j->state) ? backfill_end(j, at) : backfill_end_from(j, at));
 }

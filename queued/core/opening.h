@@ -12,9 +12,9 @@
 
 /* Before anything is decided at now: windows that have begun or ended let sleepers be looked at. */
 void opening_tick(struct state *s, usec_t now);
-/* May the job start at `at`, or grow, if no window changes until then but one that closes? */
+/* May a job of its tenant start at `from`, now or before that closes, that may run until `to`? */
+bool opening_has_room(const struct state *s, const struct job *j, usec_t from, usec_t to);
+/* May the job itself start at `at`, or grow? */
 bool opening_admits(const struct state *s, const struct job *j, usec_t at);
-/* The last instant at which it may start before its tenant closes; INT64_MAX: that does not. */
-usec_t opening_last_start(const struct state *s, const struct job *j);
 
 #endif

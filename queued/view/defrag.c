@@ -18,6 +18,7 @@
 #include "core/claim.h"
 #include "core/cycle.h"
 #include "core/future.h"
+#include "core/opening.h"
 #include "core/order.h"
 #include "core/preempt.h"
 #include "core/rights.h"
@@ -83,7 +84,9 @@ static bool may_move(const struct search *f, const struct job *v)
 
     if (v->state != JOB_RUNNING || !v->is_movable || !v->demand->is_preemptible || v->is_leaving ||
         v->tenant_ix == IX_NONE || v->n_members != v->demand->pods || v->n_running < v->n_members ||
-        v->running_at + f->s->settings->min_runtime_us > f->now)
+        v->running_at + f->s->settings->min_runtime_us > f->now ||
+        !opening_has_room(f->s, v, f->now + v->grace_us,
+                          backfill_end_from(v, f->now + v->grace_us))) /* it has to start again */
         return false;
     for (uint32_t r = 0; r < v->demand->n_roles; r++)
         is_of_model = is_of_model || v->models[r] == f->model;
@@ -456,7 +459,8 @@ bool defrag_plan_for(const struct state *s, const struct job *taker, usec_t now,
 {
     *ret = (struct defrag_plan){.taker = NULL};
     if (taker->state != JOB_PENDING || !taker->bucket || taker->claim || !taker->demand->gpus ||
-        taker->tenant_ix == IX_NONE || taker->not_before > now || !s->is_synced)
+        taker->tenant_ix == IX_NONE || taker->not_before > now || !s->is_synced ||
+        !opening_admits(s, taker, now + s->settings->grace_cap_us))
         return false;
     for (uint32_t m = 0; m < s->settings->n_models && !ret->taker; m++) {
         struct search f = {.s = s, .model = m, .now = now, .most = most, .named = taker};

@@ -15,9 +15,11 @@
 
 #include "core/backfill.h"
 #include "core/cycle.h"
+#include "core/opening.h"
 #include "core/order.h"
 #include "core/share.h"
 #include "life/state_apply.h"
+#include "spec/week.h"
 
 #include "../fake/fake_core.h"
 #include "../sim/rng.h"
@@ -40,6 +42,8 @@ static void make(struct core *c, struct rng *g)
         t->weight = rng_below(g, 4);
         if (rng_one_in(g, 2))
             t->limit.gpus[SITE_H100] = rng_between(g, 0, 24);
+        if (rng_one_in(g, 4))
+            site_windows(t, g->s, MODELS_MAX);
     }
     state_destroy(c->state);
     c->state = state_create(&c->settings);
@@ -132,7 +136,9 @@ static struct job *naive_next(const struct core *c)
         struct job *j = c->state->by_id.v[i];
 
         if (j->state != JOB_PENDING || j->not_before > c->now ||
-            !order_is_awake(c->state, j->bucket))
+            !order_is_awake(c->state, j->bucket) ||
+            week_next(&c->settings, j->tenant_ix, c->now, backfill_end(j, c->now) - c->now) !=
+                c->now)
             continue;
         if (!of_user[j->tenant_ix][j->uid] || order_is_before(j, of_user[j->tenant_ix][j->uid]))
             of_user[j->tenant_ix][j->uid] = j;
@@ -203,6 +209,7 @@ static void compare(struct core *c, uint64_t seed, uint64_t *compared, uint64_t 
 
         c->state->now = c->now;
         share_refresh(&c->state->tenants, c->now);
+        opening_tick(c->state, c->now);
         backfill_begin(c->state, c->now); /* as a cycle begins */
         c->state->pass_gen = backfill_gen(c->state);
         note_awake(c, &were);
@@ -224,7 +231,7 @@ static void try_seed(uint64_t seed, uint64_t *compared, uint64_t *dozed)
 
     make(&c, &g);
     for (int step = 0; step < STEPS; step++) {
-        core_pass(&c, rng_between(&g, 0, 3 * USEC_PER_SEC));
+        core_pass(&c, rng_between(&g, 0, (rng_one_in(&g, 8) ? 1200 : 3) * USEC_PER_SEC));
         for (uint32_t n = rng_below(&g, 4); n > 0; n--)
             submit(&c, &g);
         if (rng_one_in(&g, 2))
