@@ -194,11 +194,15 @@ static void say_other(const struct state *s, const struct demand_role *r,
     int dim = k->lacking >= 0 ? k->lacking : RES_CPU;
 
     if (dim == RES_ALONE) {
-        say(x, "NeedsWholeNodes",
-            "%llu of %u pods of role %s have a node on which nothing else runs "
-            "(placement.exclusiveNode)",
+        say(x, r->is_alone ? "NeedsWholeNodes" : "InsufficientOther",
+            r->is_alone ? "%llu of %u pods of role %s have a node on which nothing else runs "
+                          "(placement.exclusiveNode)"
+                        : "%llu of %u pods of role %s have a node; others are taken whole "
+                          "(placement.exclusiveNode of their pods)",
             (unsigned long long)k->all_slots, r->replicas, r->name);
-        next_step(x, "without exclusiveNode they would share nodes; DaemonSets do not count");
+        next_step(x, r->is_alone
+                         ? "without exclusiveNode they would share nodes; DaemonSets do not count"
+                         : "starts when such a pod ends");
         return;
     }
     say(x, "InsufficientOther", "%s%s does not%s: %lld asked for each pod of role %s",

@@ -135,6 +135,46 @@ static void it_takes_only_nodes_whose_gpus_it_takes_and_is_charged_all(void **st
     assert_int_equal(a->charged_gpus, 4);
 }
 
+static void who_is_in_the_way_leaves_for_a_higher_class(void **state)
+{
+    struct core *c = *state;
+    struct spec *high = alone("high", 4, 8);
+    struct job *low[4], *j;
+
+    for (int i = 0; i < 4; i++) {
+        struct spec *s = site_spec("low", 1, i < 3); /* the last has no GPUs */
+
+        s->priority = 100;
+        s->roles[0].cpu_milli = 60000; /* one for each node */
+        low[i] = submit(c, s);
+        core_see_all(c, low[i]->id, POD_RUNNING);
+    }
+    core_pass(c, 900 * USEC_PER_SEC);
+    high->priority = 800;
+    high->preemption_policy = "LowerPriority";
+    j = submit(c, high);
+    assert_non_null(j->claim);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(low[i]->state, JOB_PREEMPTING);
+        core_gone_all(c, low[i]->id);
+    }
+    (void)core_cycle(c);
+    assert_int_equal(j->state, JOB_BINDING);
+}
+
+static void why_says_so_to_others(void **state)
+{
+    struct core *c = *state;
+    struct job *j;
+    struct explain x;
+
+    (void)submit(c, alone("a", 4, 8));
+    j = submit(c, cpu_pod("b"));
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, "InsufficientOther");
+    assert_non_null(strstr(x.text, "0 of 1 pods of role worker have a node; others are taken"));
+}
+
 static void roles_beside_it_go_to_other_nodes(void **state)
 {
     struct core *c = *state;
@@ -193,6 +233,8 @@ int main(void)
         T(it_waits_for_nodes_on_which_nothing_runs_and_wakes_when_the_last_pod_goes),
         T(pods_of_daemon_sets_and_of_the_node_itself_do_not_count),
         T(it_takes_only_nodes_whose_gpus_it_takes_and_is_charged_all),
+        T(who_is_in_the_way_leaves_for_a_higher_class),
+        T(why_says_so_to_others),
         T(roles_beside_it_go_to_other_nodes),
         T(parts_of_gpus_cannot_be_had_alone),
         T(the_digest_knows_it),
