@@ -160,6 +160,8 @@ struct queued_spec {
     uint32_t elastic_step;         /* pods; 0: the default */
     int64_t grow_cooldown_us;
     bool is_movable;           /* defragmentation may move it */
+    bool has_pdb, wants_pdb;   /* disruption.pdb; not given: not preemptible, or elastic */
+    uint32_t min_available;    /* of it, in pods; 0: what the job needs at least */
     const char *array_indices; /* "0-49,60"; NULL: no array */
     uint32_t array_parallel;   /* indices at a time; 0: all */
     bool array_fails_fast;

@@ -46,6 +46,8 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
                        .grace_us = is_stop && job_has_saved(j) ? USEC_PER_SEC : j->grace_us,
                        .has_saved = is_stop && job_has_saved(j),
                        .has_service = j->has_service || (parent && parent->has_service),
+                       .has_budget = j->has_budget,
+                       .min_available = j->demand->min_available,
                        .array = parent ? parent->id : (struct job_id){0},
                        .array_index = j->array_index,
                        .size = j->n_members};

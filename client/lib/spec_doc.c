@@ -341,6 +341,10 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
         document_put_int(a, elastic, "step", m->elastic_step);
     put_duration(a, elastic, "growCooldown", m->has_grow_cooldown_us, m->grow_cooldown_us);
     put_nonempty(a, d, "elastic", elastic);
+    if (m->min_available)
+        document_put_int(a, document_put_map(a, d, "disruption"), "pdb", m->min_available);
+    else if (m->has_pdb)
+        document_put_bool(a, document_put_map(a, d, "disruption"), "pdb", m->pdb);
     if (m->array_indices)
         document_put_text(a, array, "indices", m->array_indices);
     if (m->array_parallel)

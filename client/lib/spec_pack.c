@@ -241,6 +241,10 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->has_completion_min = s->completion_min > 0;
     m->completion_min = s->completion_min;
     m->has_movable = m->movable = s->is_movable;
+    m->has_pdb = s->has_pdb;
+    m->pdb = s->wants_pdb;
+    m->has_min_available = s->min_available > 0;
+    m->min_available = s->min_available;
     m->slice_level = text(s->slice_level);
     m->has_slice_size = s->slice_size > 0;
     m->slice_size = s->slice_size;

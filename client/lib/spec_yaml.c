@@ -174,6 +174,37 @@ static int read_preemption(const struct yaml_at *at, void *out, struct err *err)
     return yaml_walk(at, preemption_fields, ARRAY_LEN(preemption_fields), out, err);
 }
 
+/* true, false, or a number of pods. */
+static int read_pdb(const struct yaml_at *at, void *out, struct err *err)
+{
+    struct spec_draft *d = out;
+    const char *s;
+    uint64_t v;
+
+    if (at->node->kind != YAML_SCALAR || yaml_string(at, &s, err))
+        return yaml_fail(at, err, "is true, false or a number of pods");
+    d->spec.has_pdb = d->spec.wants_pdb = true;
+    d->spec.min_available = 0;
+    if (strchr(s, '%'))
+        return yaml_fail(at, err,
+                         "\"%.40s\": Kubernetes takes percentages only for pods of its own "
+                         "controllers; write a number of pods",
+                         s);
+    if (*s < '0' || *s > '9')
+        return yaml_bool(at, &d->spec.wants_pdb, err);
+    if (yaml_u64(at, 1, JOB_PODS_MAX, &v, err))
+        return -1;
+    d->spec.min_available = (uint32_t)v;
+    return 0;
+}
+
+static const struct yaml_field disruption_fields[] = {{"pdb", read_pdb, 0, true, NULL}};
+
+static int read_disruption(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_walk(at, disruption_fields, ARRAY_LEN(disruption_fields), out, err);
+}
+
 struct roles {
     struct arena *arena;
     struct queued_role *v;
@@ -423,7 +454,7 @@ static const struct yaml_field spec_fields[] = {
     {"array", read_array, 0, false, NULL},
     {"cleanup", NULL, 0, false, SPEC_LATER},
     {"logs", NULL, 0, false, SPEC_LATER},
-    {"disruption", NULL, 0, false, SPEC_LATER},
+    {"disruption", read_disruption, 0, false, NULL},
     {"utilizationPolicy", NULL, 0, false, SPEC_LATER},
     {"notify", NULL, 0, false, SPEC_LATER},
 };

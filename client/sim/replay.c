@@ -404,6 +404,7 @@ static void stop(struct replay *r, struct job_id id)
     const struct job *j = state_job(r->state, id);
     struct event gone = {.kind = EV_SERVICE_GONE, .u.service_job = id};
     uint32_t attempt = j ? j->attempt : 0;
+    struct event no_budget = {.kind = EV_BUDGET, .u.budget = {.job = id, .attempt = attempt}};
     bool was_active = j && job_state_is_active(j->state);
 
     for (uint32_t i = 0; j && j->attempt == attempt && i < j->n_members; i++) {
@@ -412,6 +413,9 @@ static void stop(struct replay *r, struct job_id id)
     }
     if (j && j->has_service)
         (void)apply(r, &gone);
+    j = state_job(r->state, id);
+    if (j && j->has_budget)
+        (void)apply(r, &no_budget);
     j = state_job(r->state, id);
     if (!was_active || !j || j->state != JOB_PENDING)
         return;

@@ -274,6 +274,8 @@ static void describe_demand(struct str *b, const struct spec *spec, uint64_t clo
     if (spec->preemption_policy || spec->max_lost_gpu_hours)
         str_addf(b, "\x1ev%s,%u", spec->preemption_policy ? spec->preemption_policy : "",
                  spec->max_lost_gpu_hours);
+    if (spec->pdb != SPEC_UNSAID)
+        str_addf(b, "\x1ek%d,%u", (int)spec->pdb, spec->min_available);
     str_add(b, "\x1er");
     str_add(b, spec->topology_required ? spec->topology_required : "");
     if (spec->elastic_step || spec->grow_cooldown_us)
@@ -323,6 +325,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
     d->cooldown_us =
         spec->grow_cooldown_us ? spec->grow_cooldown_us : ELASTIC_COOLDOWN_S * USEC_PER_SEC;
     d->is_preemptible = spec->preemptible != SPEC_NO;
+    d->min_available = spec_min_available(spec);
     if (spec->preemption_policy)
         d->preempts =
             strcmp(spec->preemption_policy, "Never") == 0 ? PREEMPTS_NOBODY : PREEMPTS_LOWER;

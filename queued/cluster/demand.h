@@ -61,6 +61,7 @@ struct demand {
     uint32_t step; /* by which an elastic role changes */
     usec_t cooldown_us;
     bool is_preemptible;
+    uint32_t min_available;          /* of its PodDisruptionBudget; 0: it has none */
     bool has_licences, lost_licence; /* lost: one left the configuration */
     uint32_t licences[LICENCES_MAX]; /* by index in the settings, of the whole gang */
     uint64_t closed;                 /* pools that its tenants may not use */

@@ -51,9 +51,10 @@ struct job_note {
     struct job_id job;
     char job_name[JOB_SHOWN_MAX + 1];
     char tenant[TENANT_PATH_MAX + 1];
-    uint32_t uid;         /* owner, for the filter of watchers */
-    enum job_state from;  /* 0: submitted */
-    enum job_event event; /* row of the table that was taken; not stored */
+    uint32_t uid;        /* owner, for the filter of watchers */
+    enum job_state from; /* 0: submitted */
+    enum job_event
+        event; /* row of the table that was taken; 0: submitted, or a remark. Not stored */
     enum job_state to;
     uint32_t attempt;
     char reason[32];

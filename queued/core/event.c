@@ -17,6 +17,15 @@ static void update_fini(struct ev_update *ev)
     indices_fini(&ev->part);
 }
 
+static void claimed_fini(struct ev_claimed *c)
+{
+    free(c->placed.members);
+    for (uint32_t i = 0; i < c->n_victims && c->moves; i++)
+        free(c->moves[i].members);
+    free(c->moves);
+    free(c->victims);
+}
+
 void event_fini(struct event *ev)
 {
     switch (ev->kind) {
@@ -29,11 +38,7 @@ void event_fini(struct event *ev)
         free(ev->u.placed.members);
         break;
     case EV_GANG_CLAIMED:
-        free(ev->u.claimed.placed.members);
-        for (uint32_t i = 0; i < ev->u.claimed.n_victims && ev->u.claimed.moves; i++)
-            free(ev->u.claimed.moves[i].members);
-        free(ev->u.claimed.moves);
-        free(ev->u.claimed.victims);
+        claimed_fini(&ev->u.claimed);
         break;
     case EV_NODE_SEEN:
         node_fact_destroy(ev->u.node);
@@ -71,6 +76,9 @@ void event_fini(struct event *ev)
         break;
     case EV_CLUSTER:
         free(ev->u.cluster.text);
+        break;
+    case EV_BUDGET:
+        free(ev->u.budget.trouble);
         break;
     case EV_GANG_PREEMPTED:
     case EV_CLAIM_OVER:

@@ -42,6 +42,7 @@ enum event_kind {
     EV_POD_REFUSED,  /* a create or bind of a member was refused */
     EV_HOST_WANTED,  /* the cycle: a member's host was refused, another one or undo the gang */
     EV_SERVICE_GONE, /* the headless service of a job is gone */
+    EV_BUDGET,       /* the PodDisruptionBudget of an attempt is gone, or could not be made */
     EV_SYNCED,       /* node and pod lists are complete: cycles may run, gangs in between resume */
     EV_CLUSTER,      /* the API server answers, or does not */
     EV_SETTINGS,     /* other settings, checked; levels and models are the same */
@@ -218,7 +219,12 @@ struct event {
         struct ev_pod_gone *pod_gone; /* owned */
         struct ev_pod_answer *answer; /* EV_POD_BOUND, EV_POD_REFUSED, EV_HOST_WANTED; owned */
         struct job_id service_job;    /* EV_SERVICE_GONE */
-        struct job_id array;          /* EV_ARRAY_STEP */
+        struct {
+            struct job_id job;
+            uint32_t attempt;
+            char *trouble; /* why it was not made; owned. NULL: it is gone */
+        } budget;
+        struct job_id array; /* EV_ARRAY_STEP */
         struct {
             bool is_up;
             char *text; /* why not, at most REASON_TEXT_MAX; owned, NULL none */

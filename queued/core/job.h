@@ -170,6 +170,7 @@ struct job {
     usec_t ended_at;     /* terminal since; 0 */
     int32_t exit_code;   /* highest of the members; -1 unknown */
     bool has_service;    /* a headless service was asked for and not yet removed */
+    bool has_budget;     /* so was a PodDisruptionBudget, by this attempt */
     bool keeps;          /* Restarting: on the hosts that it has (kept.h) */
     bool has_pods;       /* terminal, and finished pods are still kept */
     uint32_t n_replaced; /* members of this attempt that went to another host. In memory only */

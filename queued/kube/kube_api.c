@@ -161,7 +161,8 @@ char *api_path(const char *ns, const char *resource, const char *name)
 {
     struct str b = {0};
 
-    str_add(&b, "/api/v1/namespaces/");
+    str_add(&b, strcmp(resource, API_BUDGETS) == 0 ? "/apis/policy/v1/namespaces/"
+                                                   : "/api/v1/namespaces/");
     add_escaped(&b, ns);
     str_addf(&b, "/%s", resource);
     if (name) {

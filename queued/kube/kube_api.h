@@ -60,12 +60,14 @@ usec_t api_retry_after(usec_t retry_after_us, struct api_pace *pace);
 usec_t api_pace_base(const struct api_pace *pace);
 uint64_t api_random(struct api_pace *pace);
 
+#define API_BUDGETS "poddisruptionbudgets"
 /* Ask for the metadata alone: an answer to a create tells its uid. */
 #define API_ACCEPT_SMALL                                                                           \
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-/* "/api/v1/namespaces/NS/RESOURCE[/NAME]"; name NULL: the collection. Caller frees. Names are
- * escaped where they hold anything but the characters of DNS names. */
+/* "/api/v1/namespaces/NS/RESOURCE[/NAME]", of API_BUDGETS that of their group; name NULL: the
+ * collection. Caller frees. Names are escaped where they hold anything but the characters of DNS
+ * names. */
 char *api_path(const char *ns, const char *resource, const char *name);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kube_gang.c - runs: which task may send now, and how a stop takes over from a start.
  *
- * Order of a start: service and all creates, then, when all are there, all bindings; where a create
- * names the node, the service comes first. A stop cancels what was not sent, and lets each answer
- * that is on its way come first.
+ * Order of a start: service, budget and all creates, then, when all are there, all bindings; where
+ * a create names the node, the service comes first. A stop cancels what was not sent, and lets each
+ * answer that is on its way come first.
  */
 #include "kube/kube_gang.h"
 
@@ -43,7 +43,7 @@ static struct run *run_create(struct kube_gangs *g, const struct gang *gang)
     r->gang.pods = xmemdup(gang->pods, gang->n_pods * sizeof(*gang->pods));
     r->gang.spec = gang->spec ? spec_copy(gang->spec) : NULL;
     r->gang.kubernetes_class = xstrdup(gang->kubernetes_class ? gang->kubernetes_class : "");
-    r->service = (struct task){.run = r};
+    r->service = r->budget = (struct task){.run = r};
     r->tasks = xcalloc(gang->n_pods ? gang->n_pods : 1, sizeof(*r->tasks));
     r->n_at[TASK_NONE] = gang->n_pods;
     for (uint32_t i = 0; i < gang->n_pods; i++) {
@@ -81,6 +81,7 @@ static struct run *run_find(struct kube_gangs *g, struct job_id job)
 static void run_destroy(struct run *r)
 {
     http_drop(r->gangs->http, r->service.req);
+    http_drop(r->gangs->http, r->budget.req);
     for (uint32_t i = 0; i < r->gang.n_pods; i++)
         http_drop(r->gangs->http, r->tasks[i].req);
     run_unhash(r);
@@ -121,6 +122,8 @@ static void run_stop(struct run *r, bool with_service)
         task_stop(&r->service);
     else if (!r->service.req || http_cancel_unsent(r->gangs->http, r->service.req))
         r->service = (struct task){.run = r};
+    if (r->gang.has_budget)
+        task_stop(&r->budget);
     for (uint32_t i = 0; i < r->gang.n_pods; i++)
         task_stop(&r->tasks[i]);
 }
@@ -266,6 +269,7 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
     r = run_create(g, gang);
     run_hash(r);
     r->service.step = gang->has_service ? TASK_CREATE : TASK_NONE;
+    r->budget.step = gang->has_budget ? TASK_CREATE : TASK_NONE;
     for (uint32_t i = 0; i < gang->n_pods; i++) {
         /* a pod that is there asks for nothing until all are; it must not hold up the others */
         if (gang->pods[i].has_ended || gang->pods[i].is_bound)
@@ -304,11 +308,10 @@ static void begin_binding(struct run *r)
             task_set(&r->tasks[i], TASK_BIND, 0);
 }
 
-/* Send what is due of the service; false: no room, come back when something was answered. */
-static bool service_step(struct run *r, usec_t now, usec_t *wake)
+/* Send what is due of the service or the budget; false: no room, come back when something was
+ * answered. */
+static bool beside_step(struct task *t, usec_t now, usec_t *wake)
 {
-    struct task *t = &r->service;
-
     if (t->req || t->step == TASK_NONE || t->due == INT64_MAX)
         return true;
     if (t->due > now) {
@@ -318,12 +321,18 @@ static bool service_step(struct run *r, usec_t now, usec_t *wake)
     return task_send(t);
 }
 
+static bool is_over(const struct task *t)
+{
+    return !t->req && (t->step == TASK_ENDED || t->step == TASK_NONE);
+}
+
 static bool run_is_over(const struct run *r)
 {
     if (r->is_stopping)
-        return all_are_at(r, TASK_ENDED, TASK_ENDED) && !r->service.req &&
-               (r->service.step == TASK_ENDED || r->service.step == TASK_NONE);
-    return all_are_at(r, TASK_BOUND, TASK_BOUND) && service_is_there(r);
+        return all_are_at(r, TASK_ENDED, TASK_ENDED) && is_over(&r->service) && is_over(&r->budget);
+    return all_are_at(r, TASK_BOUND, TASK_BOUND) && service_is_there(r) && !r->budget.req &&
+           (r->budget.step == TASK_NONE || r->budget.step == TASK_EXISTS ||
+            r->budget.step == TASK_REFUSED);
 }
 
 static void run_step(struct run *r, usec_t now)
@@ -343,7 +352,7 @@ static void run_step(struct run *r, usec_t now)
     if (!r->is_stopping && service_is_there(r) && all_are_at(r, TASK_EXISTS, TASK_BOUND))
         begin_binding(r);
     wake = run_wake_timed(r, now);
-    has_room = service_step(r, now, &wake);
+    has_room = beside_step(&r->service, now, &wake) && beside_step(&r->budget, now, &wake);
     /* unbound pods run nowhere, so their creates need not wait for the service */
     if (r->is_stopping || service_is_there(r) || !r->gangs->is_direct)
         while (has_room && r->ready)

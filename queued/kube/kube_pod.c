@@ -392,6 +392,23 @@ void kube_service_json(struct str *out, const struct gang *g)
              is_shared ? "job" : "job-id", is_shared ? g->job_name : job_id_format(id, g->job));
 }
 
+/* An integer: percentages and maxUnavailable are not for pods without a controller. */
+void kube_budget_json(struct str *out, const struct gang *g, const char *name)
+{
+    char id[JOB_ID_TEXT + 1];
+
+    str_add(out, "{\"apiVersion\":\"policy/v1\",\"kind\":\"PodDisruptionBudget\","
+                 "\"metadata\":{\"name\":");
+    str_add_json(out, name);
+    add_pair(out, "namespace", g->ns);
+    str_add(out, ",\"labels\":{");
+    add_job_labels(out, g, g->job);
+    str_addf(out,
+             "}},\"spec\":{\"minAvailable\":%u,\"selector\":{\"matchLabels\":"
+             "{\"" LABEL_PREFIX "job-id\":\"%s\"}}}}",
+             g->min_available, job_id_format(id, g->job));
+}
+
 void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
                        const char *uid)
 {

@@ -35,6 +35,8 @@ void kube_pod_write(struct str *out, struct kube_env *env, const struct gang_pod
 /* The same for a single pod, for those that make few: unbound, or with its node. */
 void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod *p);
 void kube_pod_json_placed(struct str *out, const struct gang *g, const struct gang_pod *p);
+/* Its PodDisruptionBudget. */
+void kube_budget_json(struct str *out, const struct gang *g, const char *name);
 void kube_service_json(struct str *out, const struct gang *g);
 void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
                        const char *uid);

@@ -22,9 +22,14 @@ enum task_step task_stop_step(const struct task *t)
     return t->uid[0] ? TASK_DELETE : TASK_FIND;
 }
 
-static bool is_service(const struct task *t)
+bool task_is_budget(const struct task *t)
 {
-    return t == &t->run->service;
+    return t == &t->run->budget;
+}
+
+bool task_is_beside(const struct task *t)
+{
+    return t == &t->run->service || task_is_budget(t);
 }
 
 static void unschedule(struct task *t)
@@ -41,7 +46,7 @@ void task_set(struct task *t, enum task_step step, usec_t wait_us)
 
     r->due = 0; /* the next tick looks */
     t->due = wait_us == INT64_MAX ? INT64_MAX : wait_us ? http_now() + wait_us : 0;
-    if (is_service(t)) {
+    if (task_is_beside(t)) {
         t->step = step;
         return;
     }
@@ -79,7 +84,7 @@ usec_t run_wake_timed(struct run *r, usec_t now)
 
 void task_landed(struct task *t)
 {
-    if (t->req && !is_service(t))
+    if (t->req && !task_is_beside(t))
         t->run->n_flying--;
     t->req = NULL;
 }
@@ -101,6 +106,10 @@ void task_sent_away(struct task *t, enum task_step step, usec_t retry_after_us)
     struct run *r = t->run;
     usec_t now = http_now();
 
+    if (task_is_budget(t)) { /* no gang waits for it */
+        task_later(t, step, retry_after_us);
+        return;
+    }
     /* answers to what was under way together count once */
     r->is_told_when = retry_after_us >= 0 || (r->is_told_when && r->not_before > now);
     if (r->not_before <= now)
@@ -112,6 +121,11 @@ void task_sent_away(struct task *t, enum task_step step, usec_t retry_after_us)
 
 static const char *task_name(const struct task *t, char buf[POD_JSON_NAME])
 {
+    if (!t->pod && t->run->gang.array.v && task_is_budget(t)) {
+        (void)snprintf(buf, POD_JSON_NAME, "%s-%u", t->run->gang.job_name,
+                       (unsigned)t->run->gang.array_index);
+        return buf;
+    }
     if (!t->pod)
         return t->run->gang.job_name;
     if (t->run->stray_name)
@@ -169,6 +183,7 @@ bool task_is_ours(const struct task *t, const cJSON *object)
 {
     const struct gang *g = &t->run->gang;
     char id[JOB_ID_TEXT + 1];
+    bool is_shared = g->array.v && !task_is_budget(t); /* the indices have one service */
     const cJSON *label;
 
     if (t->run->stray_name)
@@ -177,7 +192,7 @@ bool task_is_ours(const struct task *t, const cJSON *object)
         return is_our_pod(t, object);
     label = json_get(json_path(object, "metadata.labels"), LABEL_PREFIX "job-id");
     return cJSON_IsString(label) &&
-           !strcmp(label->valuestring, job_id_format(id, g->array.v ? g->array : g->job));
+           !strcmp(label->valuestring, job_id_format(id, is_shared ? g->array : g->job));
 }
 
 /* ---- events */
@@ -222,6 +237,21 @@ void task_tell_refused(struct task *t, enum refusal_kind kind, const char *text)
     tell(t->run->gangs, &ev);
 }
 
+void task_tell_unbudgeted(struct task *t, const char *text)
+{
+    struct kube_gangs *g = t->run->gangs;
+    struct event ev = {.kind = EV_BUDGET,
+                       .u.budget = {.job = t->run->gang.job, .attempt = t->run->gang.attempt}};
+
+    if (!g->is_budget_told)
+        log_warn("no PodDisruptionBudget can be made, drains may take pods of a gang; other gangs "
+                 "with this trouble are named in their events only",
+                 "job=%s err=\"%s\"", t->run->gang.job_name, text);
+    g->is_budget_told = true;
+    ev.u.budget.trouble = xstrdup(text);
+    tell(g, &ev);
+}
+
 void task_tell_gone(struct task *t)
 {
     const struct gang *g = &t->run->gang;
@@ -229,6 +259,13 @@ void task_tell_gone(struct task *t)
     struct ev_pod_gone *p;
     char name[POD_JSON_NAME];
 
+    if (task_is_budget(t)) {
+        ev.kind = EV_BUDGET;
+        ev.u.budget.job = g->job;
+        ev.u.budget.attempt = g->attempt;
+        tell(t->run->gangs, &ev);
+        return;
+    }
     if (!t->pod) {
         ev.kind = EV_SERVICE_GONE;
         ev.u.service_job = g->job;
@@ -269,11 +306,14 @@ static void on_answer(void *ctx, const struct http_answer *a)
 static void body_of_create(const struct task *t, struct str *body)
 {
     struct run *r = t->run;
+    char name[POD_JSON_NAME];
 
     if (t->pod && !r->env)
         r->env = kube_env_create(&r->gang);
     if (t->pod)
         kube_pod_write(body, r->env, t->pod, r->gangs->is_direct);
+    else if (task_is_budget(t))
+        kube_budget_json(body, &t->run->gang, task_name(t, name));
     else
         kube_service_json(body, &t->run->gang);
 }
@@ -297,7 +337,7 @@ bool task_send(struct task *t)
         [TASK_ENDED] = {HTTP_READ, NULL},
     };
     struct http_order order = {.kind = how[t->step].kind, .method = how[t->step].method};
-    const char *resource = t->pod ? "pods" : "services";
+    const char *resource = t->pod ? "pods" : task_is_budget(t) ? API_BUDGETS : "services";
     struct str body = {0};
     char name[POD_JSON_NAME], *base, *path;
 
@@ -317,7 +357,7 @@ bool task_send(struct task *t)
     order.body = body.s;
     order.done = on_answer;
     order.ctx = t;
-    if (!is_service(t)) {
+    if (!task_is_beside(t)) {
         unschedule(t);
         t->run->n_flying++;
     }

@@ -17,7 +17,7 @@
 #define LATE_CREATE_US (35 * USEC_PER_SEC)
 
 enum task_step {
-    TASK_NONE,      /* nothing to do: no service, or not asked for */
+    TASK_NONE,      /* nothing to do: no service or budget, or not asked for */
     TASK_CREATE,    /* POST it */
     TASK_LOOK,      /* did the create happen? GET it */
     TASK_EXISTS,    /* it is there; a pod waits for the others */
@@ -37,7 +37,7 @@ struct run;
 struct task {
     struct task *prev, *next; /* of a pod: in run->ready */
     struct run *run;
-    const struct gang_pod *pod; /* NULL: the service */
+    const struct gang_pod *pod; /* NULL: the service or the budget */
     enum task_step step;
     struct http_request *req; /* NULL: waiting for due */
     usec_t due;               /* INT64_MAX: it asks for nothing */
@@ -65,7 +65,7 @@ struct run {
     bool is_told_when;          /* not_before is what the server asked for */
     struct api_backoff backoff; /* of not_before; 0 again with the next good answer */
     bool is_blocked;            /* a task found no room to send: look at every tick */
-    struct task service;
+    struct task service, budget;
     struct task *tasks; /* gang.n_pods */
     /* kept by task_set() and the sending, so that no look at all pods is needed at each answer */
     struct task *ready;        /* pods that may send now, first come first served */
@@ -84,6 +84,7 @@ struct kube_gangs {
     struct api_pace *pace;
     struct kube_events *placed_events; /* NULL: off */
     bool is_direct;                    /* a pod is created with its node named */
+    bool is_budget_told;               /* the log says that budgets are refused */
     struct run *by_job;
     struct run *runs;
     struct queued_event *events;
@@ -112,8 +113,12 @@ void task_later(struct task *t, enum task_step step, usec_t retry_after_us);
 void task_sent_away(struct task *t, enum task_step step, usec_t retry_after_us);
 /* Events. */
 void task_tell_bound(struct task *t);
+void task_tell_unbudgeted(struct task *t, const char *text);
 void task_tell_refused(struct task *t, enum refusal_kind kind, const char *text);
-/* A start can get no further here: tell it as "what: why". */
+/* Does it stand beside the pods, as service or budget? */
+bool task_is_beside(const struct task *t);
+bool task_is_budget(const struct task *t);
+/* A start can get no further here: tell it as "what: why". A budget is no reason to stop. */
 void task_refuse(struct task *t, enum refusal_kind kind, const char *what, const char *why);
 void task_tell_gone(struct task *t);
 /* The object of a good answer, which the caller deletes; NULL: it is none, or has no uid. */

@@ -27,11 +27,16 @@ void task_refuse(struct task *t, enum refusal_kind kind, const char *what, const
 
     (void)snprintf(text, sizeof(text), "%s: %s", what, without_object(why));
     task_set(t, TASK_REFUSED, INT64_MAX);
-    task_tell_refused(t, kind, text);
+    if (task_is_budget(t))
+        task_tell_unbudgeted(t, text);
+    else
+        task_tell_refused(t, kind, text);
 }
 
 static void exists(struct task *t)
 {
+    if (task_is_budget(t))
+        t->run->gangs->is_budget_told = false;
     t->backoff.n = 0;
     task_set(t, TASK_EXISTS, INT64_MAX);
 }

@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "kube/kube_task.h"
+#include "util/log.h"
 
 #define ASK_AGAIN_US (60 * USEC_PER_SEC)
 #define GONE_SOON_US (2 * USEC_PER_SEC)
+enum { DENIED_MAX = 5 };
 
 static void ended(struct task *t)
 {
@@ -42,12 +44,31 @@ static void on_leftover(struct task *t, const struct http_answer *a)
         task_set(t, task_stop_step(t), 0);
 }
 
+/* A budget that we may not see or delete keeps no gang from its end. A server that has just started
+ * forbids all for a while. */
+static bool give_up(struct task *t, const struct api_status *s)
+{
+    if (!task_is_budget(t) || s->code != 403)
+        return false;
+    if (++t->n_lost < DENIED_MAX) {
+        task_later(t, t->step, -1);
+        return true;
+    }
+    if (t->uid[0])
+        log_warn("a PodDisruptionBudget cannot be deleted and is left", "job=%s err=\"%s\"",
+                 t->run->gang.job_name, s->message);
+    ended(t);
+    return true;
+}
+
 static void on_find(struct task *t, const struct http_answer *a)
 {
     struct api_status s;
     enum api_verdict verdict = api_classify(a, &s);
     cJSON *object;
 
+    if (give_up(t, &s))
+        return;
     if (verdict != API_OK) {
         /* a late one that has no node costs nothing, and is deleted when it is seen */
         if (api_is_not_found(&s) && t->run->gangs->is_direct && http_now() < t->unsure_until)
@@ -95,6 +116,8 @@ static void on_delete(struct task *t, const struct http_answer *a)
 
     if (cJSON_IsObject(object))
         deleted(t, object);
+    else if (give_up(t, &s))
+        verdict = API_OK;
     else if (api_is_not_found(&s) || (s.code == 409 && !strcmp(s.reason, "Conflict")))
         ended(t); /* gone, or another pod has its name */
     else if (verdict == API_RETRY)
@@ -106,7 +129,7 @@ static void on_delete(struct task *t, const struct http_answer *a)
 
 void task_stop_answer(struct task *t, const struct http_answer *a)
 {
-    if (!t->pod && t->run->keeps_service)
+    if (t == &t->run->service && t->run->keeps_service)
         task_set(t, TASK_NONE, INT64_MAX);
     else if (task_is_start(t->step))
         on_leftover(t, a);

@@ -271,6 +271,26 @@ void facts_service_gone(struct state *s, struct job_id id, struct effects *fx)
     job_check_gone(s, j, fx);
 }
 
+void facts_budget(struct state *s, const struct event *ev, struct effects *fx)
+{
+    struct job *j = state_job(s, ev->u.budget.job);
+    struct job_note *note;
+
+    if (!j || !j->has_budget || j->attempt != ev->u.budget.attempt)
+        return;
+    if (ev->u.budget.trouble) { /* it guards against drains only: the gang goes on */
+        note = job_note(s, j, j->state, 0, fx);
+        (void)str_copy(note->reason, sizeof(note->reason), "NoDisruptionBudget");
+        (void)str_copy(note->text, sizeof(note->text), ev->u.budget.trouble);
+        return;
+    }
+    if (j->state != JOB_STOPPING && !job_wants_all_gone(j))
+        return;
+    j->has_budget = false;
+    job_save(s, j, fx);
+    job_check_gone(s, j, fx);
+}
+
 /* Nobody will say that a node went while the daemon was down: what its gangs name and the complete
  * list has not is gone. */
 static void watch_unlisted(struct state *s, const struct job *j)

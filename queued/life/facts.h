@@ -11,6 +11,7 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
 void facts_pod_gone(struct state *s, const struct ev_pod_gone *gone, struct effects *fx);
 void facts_pod_bound(struct state *s, const struct ev_pod_answer *a, struct effects *fx);
 void facts_pod_refused(struct state *s, const struct ev_pod_answer *a, struct effects *fx);
+void facts_budget(struct state *s, const struct event *ev, struct effects *fx);
 void facts_service_gone(struct state *s, struct job_id id, struct effects *fx);
 void facts_synced(struct state *s, const char *cluster_uid, struct effects *fx);
 /* Nodes that are lost for good by now: their members move on. Returns when to look again. */

@@ -344,6 +344,7 @@ void job_place(struct state *s, struct job *j, struct effects *fx)
     job_activate(s, j);
     if (j->n_members > 1 && !j->array_id.v)
         j->has_service = true;
+    j->has_budget = j->demand->min_available > 0;
     (void)job_move(
         s, j, &(struct job_step){.event = JOB_EV_PLACED, .code = "WaitingForBind", .text = ""}, fx);
     (void)effects_add(fx, EFFECT_GANG_START, j->id);
@@ -389,7 +390,7 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx)
 
     if (j->state != JOB_STOPPING && !job_wants_all_gone(j))
         return;
-    if (over < job_size(j) || (!job_wants_all_gone(j) && j->has_service))
+    if (over < job_size(j) || j->has_budget || (!job_wants_all_gone(j) && j->has_service))
         return;
     if (j->state == JOB_PREEMPTING && j->ends_saved && all_ended_well(j)) {
         j->exit_code = 0;
@@ -416,7 +417,7 @@ void job_leave(struct state *s, struct job *j, struct effects *fx)
     for (uint32_t i = 0; i < j->n_members; i++)
         if (j->members[i].phase != MEMBER_ABSENT)
             job_release(s, j, &j->members[i], MEMBER_GONE);
-    j->has_service = false;
+    j->has_service = j->has_budget = false;
     if (j->state <= JOB_RUNNING) {
         j->state = JOB_STOPPING;
         j->outcome = JOB_SUCCEEDED;

@@ -19,7 +19,7 @@ struct job_step {
 /* Ask for a SAVE of the job in this turn, once. */
 void job_save(struct state *s, struct job *j, struct effects *fx);
 /* Write the durable event of a state change, with the reason that the job has. from and event 0:
- * submitted. */
+ * submitted; event 0: a remark, which the caller words. */
 struct job_note *job_note(struct state *s, const struct job *j, enum job_state from,
                           enum job_event event, struct effects *fx);
 /* Take a transition; false when the table has no such row (the caller's fact came late). */

@@ -154,6 +154,9 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
     case EV_HOST_WANTED:
         pod_refused(s, ev, fx);
         break;
+    case EV_BUDGET:
+        facts_budget(s, ev, fx);
+        break;
     case EV_SERVICE_GONE:
         facts_service_gone(s, ev->u.service_job, fx);
         break;

@@ -2,10 +2,10 @@
 /* cluster_port.h - what is asked of the cluster: start a gang, stop it, delete a stray pod.
  *
  * Each call may be repeated; answers come back as events (EV_POD_BOUND, EV_POD_REFUSED,
- * EV_POD_GONE, EV_SERVICE_GONE). Calls copy what they keep and return at once. A later call for
- * the same job replaces an earlier one: stop cancels what start has not sent yet, waits for the
- * answers of what it has, and then deletes. A start of what is started says which hosts have
- * changed, and which pods no longer wait.
+ * EV_POD_GONE, EV_SERVICE_GONE, EV_BUDGET). Calls copy what they keep and return at once. A later
+ * call for the same job replaces an earlier one: stop cancels what start has not sent yet, waits
+ * for the answers of what it has, and then deletes. A start of what is started says which hosts
+ * have changed, and which pods no longer wait.
  */
 #ifndef QUEUED_PORT_CLUSTER_PORT_H
 #define QUEUED_PORT_CLUSTER_PORT_H
@@ -48,6 +48,8 @@ struct gang {
     usec_t latest_end_us;                     /* of this attempt, since 1970: QUEUED_END_TIME */
     bool has_saved;                           /* stop: the grace ends a second from now */
     bool has_service;                         /* start: make it. stop: remove it, too */
+    bool has_budget;                          /* the same of the PodDisruptionBudget */
+    uint32_t min_available;                   /* of that */
     uint32_t n_pods;                          /* start: all; stop: those that may still exist */
     uint32_t size;                            /* members that it may have: ranks are below */
     uint32_t score;                           /* start: of the placement, 0..1000 (score.h) */

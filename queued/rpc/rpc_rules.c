@@ -153,6 +153,8 @@ static const struct rpc_rule spec_rules[] = {
     {"array_parallel", RULE_NUMBER, 0, ARRAY_INDICES_MAX, 1},
     {"array_fail_fast", RULE_NUMBER, 0, 1, 1},
     {"failure_scope", RULE_LINE, 1, 31, 1},
+    {"pdb", RULE_NUMBER, 0, 1, 1},
+    {"min_available", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
     {"array_params", RULE_TEXT, 1, ARRAY_PARAMS_BYTES_MAX, ARRAY_INDICES_MAX},
     {"completion", RULE_LINE, 1, 31, 1},
     {"completion_min", RULE_NUMBER, 0, JOB_PODS_MAX, 1},

@@ -222,6 +222,9 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->completion = text_from(a, m->completion);
     s->completion_min = m->completion_min;
     s->is_movable = m->movable;
+    if (m->has_pdb)
+        s->pdb = m->pdb ? SPEC_YES : SPEC_NO;
+    s->min_available = m->min_available;
     s->array_indices = text_from(a, m->array_indices);
     s->array_parallel = m->array_parallel;
     s->array_fails_fast = m->array_fail_fast;
@@ -506,6 +509,10 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_completion_min = s->completion_min > 0;
     m->completion_min = s->completion_min;
     m->has_movable = m->movable = s->is_movable;
+    m->has_pdb = s->pdb != SPEC_UNSAID;
+    m->pdb = s->pdb == SPEC_YES;
+    m->has_min_available = s->min_available > 0;
+    m->min_available = s->min_available;
     m->array_indices = rpc_text(s->array_indices);
     m->has_array_parallel = s->array_parallel > 0;
     m->array_parallel = s->array_parallel;

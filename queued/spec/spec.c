@@ -286,6 +286,19 @@ uint32_t spec_pods(const struct spec *s)
     return n;
 }
 
+uint32_t spec_min_available(const struct spec *s)
+{
+    uint32_t least = 0, most = 0;
+
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        least += spec_role_min(&s->roles[i]);
+        most += s->roles[i].replicas;
+    }
+    if (s->pdb == SPEC_NO || (s->pdb == SPEC_UNSAID && s->preemptible != SPEC_NO && least == most))
+        return 0;
+    return s->min_available ? s->min_available : least;
+}
+
 uint64_t spec_gpus(const struct spec *s)
 {
     uint64_t n = 0;
@@ -462,6 +475,11 @@ static void feed_elastic(const struct feed *f, const struct spec *s)
         feed_text(f, "elastic");
         feed_number(f, s->elastic_step);
         feed_number(f, s->grow_cooldown_us);
+    }
+    if (s->pdb != SPEC_UNSAID) {
+        feed_text(f, "pdb");
+        feed_number(f, s->pdb);
+        feed_number(f, s->min_available);
     }
 }
 

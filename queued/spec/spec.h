@@ -219,6 +219,8 @@ struct spec {
     usec_t grow_cooldown_us;          /* 0: ELASTIC_COOLDOWN_S */
     const char *exit_zero;            /* checkpoint.exitZero: "requeue", "done"; NULL: requeue */
     bool is_movable;                  /* preemption.movable: defragmentation may move it */
+    enum spec_choice pdb;             /* disruption.pdb; default: not preemptible, or elastic */
+    uint32_t min_available;           /* of it, in pods; 0: what the job needs at least */
     const char *array_indices;        /* "0-49,60" (indices.h); NULL: no array */
     uint32_t array_parallel;          /* indices that may run at a time; 0: all */
     bool array_fails_fast;            /* one that fails cancels the others */
@@ -267,6 +269,8 @@ const char *spec_condition_words(enum spec_condition condition);
 /* The role whose first pod leads: its exit code is the job's. JOB_ROLES_MAX: none does. */
 uint32_t spec_leader(const struct spec *s);
 uint32_t spec_pods(const struct spec *s); /* pods in all */
+/* Pods that a PodDisruptionBudget keeps; 0: the job has none. After spec_check(). */
+uint32_t spec_min_available(const struct spec *s);
 uint64_t spec_gpus(const struct spec *s); /* GPUs in all */
 
 /* Feed the canonical bytes of a spec (every field in a fixed order, each with its length) to

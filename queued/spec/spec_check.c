@@ -332,6 +332,22 @@ static int check_elastic(struct check *c)
     return 0;
 }
 
+static int check_disruption(struct check *c)
+{
+    const struct spec *s = c->spec;
+    uint32_t pods = 0;
+
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        pods += s->roles[i].replicas;
+    if (s->min_available && s->pdb != SPEC_YES)
+        return spec_bad(c, "spec.disruption.pdb", "has a number of pods, and is false");
+    if (s->min_available > pods)
+        return err_set(c->err, ERR_INVALID,
+                       "spec.disruption.pdb: %u pods are more than the %u that the job may have",
+                       s->min_available, pods);
+    return 0;
+}
+
 static bool role_takes(const struct spec_role *r, const char *model)
 {
     for (uint32_t i = 0; i < r->gpu_models.n; i++)
@@ -519,7 +535,8 @@ int spec_check(struct spec *s, const struct settings *settings, struct err *err)
 
     if (check_metadata(&c) || check_tenant(&c) || check_class(&c) || check_preemption(&c) ||
         check_times(&c) || spec_check_failure(&c) || check_depends(&c) || spec_check_licences(&c) ||
-        check_roles(&c) || check_topology(&c) || check_elastic(&c) || spec_check_array(&c))
+        check_roles(&c) || check_topology(&c) || check_elastic(&c) || check_disruption(&c) ||
+        spec_check_array(&c))
         return -1;
     return check_limits(&c);
 }

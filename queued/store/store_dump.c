@@ -211,6 +211,7 @@ static void dump_job(struct str *b, struct store_bytes key, const ProtobufCMessa
     add_nonzero(b, "array_cancelled", r->array_cancelled);
     add_parts(b, r);
     add_flag(b, "has_service", r->has_service);
+    add_flag(b, "has_budget", r->has_budget);
     add_flag(b, "has_pods", r->has_pods);
     add_roles_of_job(b, r);
     add_placement(b, r);

@@ -217,6 +217,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     PACK(r, refusals, j->refusals);
     PACK_ALWAYS(r, exit_code, j->exit_code);
     PACK(r, has_service, j->has_service);
+    PACK(r, has_budget, j->has_budget);
     PACK(r, has_pods, j->has_pods);
     PACK(r, keeps, j->keeps);
     PACK(r, charged_gpus, j->charged_gpus);
@@ -303,6 +304,7 @@ static int take_state(struct job *j, const job_record *r, struct err *err)
     j->refusals = r->refusals;
     j->exit_code = r->has_exit_code ? r->exit_code : -1;
     j->has_service = r->has_service;
+    j->has_budget = r->has_budget;
     j->has_pods = r->has_pods;
     j->keeps = r->keeps;
     j->charged_gpus = r->charged_gpus;

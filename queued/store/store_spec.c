@@ -240,6 +240,9 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     r->completion = text(s->completion);
     PACK(r, completion_min, s->completion_min);
     PACK(r, movable, s->is_movable);
+    r->has_pdb = s->pdb != SPEC_UNSAID;
+    r->pdb = s->pdb == SPEC_YES;
+    PACK(r, min_available, s->min_available);
     r->slice_level = text(s->slice_level);
     PACK(r, slice_size, s->slice_size);
     r->n_licences = s->n_licences;
@@ -523,6 +526,9 @@ static struct spec *take_spec(const spec_record *r)
     s->completion = copy(a, r->completion);
     s->completion_min = r->completion_min;
     s->is_movable = r->movable;
+    if (r->has_pdb)
+        s->pdb = r->pdb ? SPEC_YES : SPEC_NO;
+    s->min_available = r->min_available;
     s->array_indices = copy(a, r->array_indices);
     s->array_parallel = r->array_parallel;
     s->array_fails_fast = r->array_fail_fast;

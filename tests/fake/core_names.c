@@ -24,6 +24,7 @@ const char *event_name(enum event_kind kind)
         [EV_GANG_MENDED] = "gang-mended",
         [EV_HOST_WANTED] = "host-wanted",
         [EV_SERVICE_GONE] = "service-gone",
+        [EV_BUDGET] = "budget",
         [EV_SYNCED] = "synced",
         [EV_CLUSTER] = "cluster",
         [EV_SETTINGS] = "settings",

@@ -30,7 +30,7 @@ struct fc_pod {
 struct fc_task {
     bool is_stop;
     struct w_service service; /* name "" none */
-    usec_t service_due;
+    usec_t service_due, budget_due;
     usec_t grace_us;
     VEC(struct fc_pod) pods;
 };
@@ -124,12 +124,15 @@ static struct fc_task *new_task(struct fake_cluster *fc, const struct gang *g, b
     t = vec_push(&fc->tasks);
     t->is_stop = is_stop;
     t->service.job = g->job;
-    t->service_due = INT64_MAX;
+    t->service.attempt = g->attempt;
+    t->service_due = t->budget_due = INT64_MAX;
     t->grace_us = g->grace_us;
     (void)snprintf(t->service.ns, sizeof(t->service.ns), "%s", g->ns);
     (void)snprintf(t->service.name, sizeof(t->service.name), "%s", g->job_name);
     if (g->has_service)
         t->service_due = soon(fc);
+    if (g->has_budget)
+        t->budget_due = soon(fc);
     return t;
 }
 
@@ -254,6 +257,15 @@ static void answer_service_gone(struct fake_cluster *fc, struct fc_task *t)
     *vec_push(&fc->out) = (struct event){.kind = EV_SERVICE_GONE, .u.service_job = t->service.job};
 }
 
+static void answer_budget(struct fake_cluster *fc, const struct fc_task *t, const char *trouble)
+{
+    *vec_push(&fc->out) =
+        (struct event){.kind = EV_BUDGET,
+                       .u.budget = {.job = t->service.job,
+                                    .attempt = t->service.attempt,
+                                    .trouble = trouble ? xstrdup(trouble) : NULL}};
+}
+
 /* ---- requests */
 
 static void request_create(struct fake_cluster *fc, struct fc_pod *p)
@@ -354,6 +366,24 @@ static void request_service(struct fake_cluster *fc, struct fc_task *t)
     t->service_due = INT64_MAX;
 }
 
+static void request_budget(struct fake_cluster *fc, struct fc_task *t)
+{
+    t->budget_due = INT64_MAX;
+    if (t->is_stop) {
+        world_budget_drop(fc->w, t->service.job);
+        if (trouble(fc, FAULT_SERVICE_ANSWER_LOST, 500))
+            t->budget_due = again_later(fc);
+        else
+            answer_budget(fc, t, NULL);
+    } else if (trouble(fc, FAULT_CREATE_REJECTED, 200)) {
+        answer_budget(fc, t, "create refused: by the simulation");
+    } else if (trouble(fc, FAULT_CREATE_UNSENT, 500)) {
+        t->budget_due = again_later(fc);
+    } else {
+        world_budget_make(fc->w, &t->service);
+    }
+}
+
 static void pod_request(struct fake_cluster *fc, const struct fc_task *t, struct fc_pod *p)
 {
     switch (p->stage) {
@@ -378,7 +408,9 @@ static bool task_step(struct fake_cluster *fc, struct fc_task *t)
 
     if (t->service_due <= fc->w->now)
         request_service(fc, t);
-    is_busy = t->service_due != INT64_MAX;
+    if (t->budget_due <= fc->w->now)
+        request_budget(fc, t);
+    is_busy = t->service_due != INT64_MAX || t->budget_due != INT64_MAX;
     for (size_t i = 0; i < t->pods.n; i++) {
         if (t->pods.v[i].due <= fc->w->now)
             pod_request(fc, t, &t->pods.v[i]);

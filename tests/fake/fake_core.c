@@ -178,6 +178,7 @@ void core_see_all(struct core *c, struct job_id id, enum pod_phase phase)
 
 void core_gone(struct core *c, const struct job *j, uint32_t member)
 {
+    struct job_id id = j->id;
     struct event ev = {.kind = EV_POD_GONE, .u.pod_gone = xcalloc(1, sizeof(struct ev_pod_gone))};
 
     (void)snprintf(ev.u.pod_gone->ns, sizeof(ev.u.pod_gone->ns), "%s", j->ns);
@@ -186,6 +187,8 @@ void core_gone(struct core *c, const struct job *j, uint32_t member)
     ev.u.pod_gone->attempt = j->attempt;
     ev.u.pod_gone->member = member;
     (void)core_apply(c, &ev);
+    if (!c->keeps_budgets)
+        core_budget_gone(c, id);
 }
 
 void core_gone_all(struct core *c, struct job_id id)
@@ -216,6 +219,19 @@ void core_service_gone(struct core *c, struct job_id id)
 {
     struct event ev = {.kind = EV_SERVICE_GONE, .u.service_job = id};
 
+    (void)core_apply(c, &ev);
+    if (!c->keeps_budgets)
+        core_budget_gone(c, id);
+}
+
+void core_budget_gone(struct core *c, struct job_id id)
+{
+    const struct job *j = state_job(c->state, id);
+    struct event ev = {.kind = EV_BUDGET, .u.budget.job = id};
+
+    if (!j)
+        return;
+    ev.u.budget.attempt = j->attempt;
     (void)core_apply(c, &ev);
 }
 

@@ -17,6 +17,7 @@ struct core {
     struct effects fx;
     usec_t now;
     uint64_t n_requests;
+    bool keeps_budgets; /* no budget is said to be gone with the service or a pod */
 };
 
 void core_init(struct core *c);
@@ -50,6 +51,8 @@ void core_gone(struct core *c, const struct job *j, uint32_t member);
 void core_gone_all(struct core *c, struct job_id id);
 void core_refuse(struct core *c, const struct job *j, uint32_t member, enum refusal_kind kind);
 void core_service_gone(struct core *c, struct job_id id);
+/* Said with a pod and with the service, too. */
+void core_budget_gone(struct core *c, struct job_id id);
 /* The effects of a kind left so far; the last of them (NULL none). */
 unsigned core_count(const struct core *c, enum effect_kind kind);
 const struct effect *core_last(const struct core *c, enum effect_kind kind);

@@ -172,9 +172,10 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
         return broken(err, "it waits in a bucket of other jobs", j->name);
     if (j->move && (!job_state_is_active(j->state) || !j->is_movable))
         return broken(err, "a place is held for a job that does not move", j->name);
-    if (j->state == JOB_PENDING && ((j->n_members && !j->claim) || j->charged_gpus))
+    if (j->state == JOB_PENDING &&
+        ((j->n_members && !j->claim) || j->charged_gpus || j->has_budget))
         return broken(err, "a pending job holds something", j->name);
-    if (job_state_is_terminal(j->state) && (j->charged_gpus || j->has_service))
+    if (job_state_is_terminal(j->state) && (j->charged_gpus || j->has_service || j->has_budget))
         return broken(err, "a finished job holds something", j->name);
     if (j->n_members && j->n_members != j->demand->most)
         return broken(err, "a partial placement", j->name);

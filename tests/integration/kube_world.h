@@ -51,6 +51,8 @@ struct world {
     struct cluster_port cluster;
     /* what the events said */
     unsigned n_synced, n_nodes, n_node_gone, n_service_gone, n_gone;
+    unsigned n_budget_gone, n_budget_refused;
+    char budget_text[REASON_TEXT_MAX + 1];
     unsigned nodes_at_sync, pods_at_sync;
     int is_up; /* -1 not told */
     char trouble[REASON_TEXT_MAX + 1], cluster_uid[UID_MAX + 1], last_node[NODE_NAME_MAX + 1];
@@ -252,6 +254,12 @@ static inline void remember(struct world *w, const struct event *ev)
     case EV_SERVICE_GONE:
         w->n_service_gone++;
         break;
+    case EV_BUDGET:
+        w->n_budget_gone += !ev->u.budget.trouble;
+        w->n_budget_refused += ev->u.budget.trouble != NULL;
+        if (ev->u.budget.trouble)
+            (void)str_copy(w->budget_text, sizeof(w->budget_text), ev->u.budget.trouble);
+        break;
     case EV_CLUSTER:
         w->is_up = ev->u.cluster.is_up;
         (void)snprintf(w->trouble, sizeof(w->trouble), "%s",
@@ -309,6 +317,7 @@ static inline void world_forget(struct world *w)
     memset(w->bound_uid, 0, sizeof(w->bound_uid));
     w->refusal_text[0] = '\0';
     w->n_service_gone = 0;
+    w->n_budget_gone = w->n_budget_refused = 0;
     w->n_gone = 0;
 }
 

@@ -35,6 +35,8 @@ static void count_row(struct sim *s, const struct job_note *note)
     unsigned n;
     const struct job_fsm_row *rows = job_fsm_rows(&n);
 
+    if (!note->event && note->from == note->to && !strcmp(note->reason, "NoDisruptionBudget"))
+        return; /* a remark */
     for (unsigned i = 0; i < n; i++) {
         bool is_to = rows[i].to == note->to ||
                      (rows[i].to == JOB_OUTCOME &&
@@ -523,6 +525,8 @@ int check_empty(struct sim *s)
         return err_set(&s->err, ERR_INTERNAL, "pod %s was never removed", s->world.pods.v[0].name);
     if (s->world.services.n)
         return err_set(&s->err, ERR_INTERNAL, "service %s is leaked", s->world.services.v[0].name);
+    if (s->world.budgets.n)
+        return err_set(&s->err, ERR_INTERNAL, "budget %s is leaked", s->world.budgets.v[0].name);
     if (s->state->by_id.n || s->state->demands || s->state->buckets)
         return err_set(&s->err, ERR_INTERNAL, "%zu job records are never dropped",
                        s->state->by_id.n);

@@ -308,6 +308,15 @@ static void some_growth(struct spec *s, struct rng *g)
     s->grow_cooldown_us = rng_between(g, 0, 60) * USEC_PER_SEC;
 }
 
+static void some_budget(struct spec *s, struct rng *g)
+{
+    if (!rng_one_in(g, 6))
+        return;
+    s->pdb = rng_one_in(g, 3) ? SPEC_NO : SPEC_YES;
+    if (s->pdb == SPEC_YES && rng_one_in(g, 2))
+        s->min_available = 1 + (uint32_t)rng_below(g, s->roles[0].replicas);
+}
+
 /* On the newest job of a name. Held jobs of a kind wait more often, so that they end waiting. */
 static void some_dependency(struct spec *s, struct rng *g)
 {
@@ -416,6 +425,7 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
     some_spares(s, &g);
     some_order(s, &g);
     some_growth(s, &g);
+    some_budget(s, &g);
     some_completion(s, seed);
     some_instants(s, seed);
     some_array(s, seed);

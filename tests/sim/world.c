@@ -44,6 +44,7 @@ void world_fini(struct world *w)
 {
     vec_fini(&w->pods);
     vec_fini(&w->services);
+    vec_fini(&w->budgets);
     vec_fini(&w->changes);
     vec_fini(&w->late);
 }
@@ -220,6 +221,23 @@ bool world_service_drop(struct world *w, const char *ns, const char *name)
             return true;
         }
     return false;
+}
+
+void world_budget_make(struct world *w, const struct w_service *b)
+{
+    for (size_t i = 0; i < w->budgets.n; i++)
+        if (w->budgets.v[i].job.v == b->job.v)
+            return;
+    *vec_push(&w->budgets) = *b;
+}
+
+void world_budget_drop(struct world *w, struct job_id job)
+{
+    for (size_t i = 0; i < w->budgets.n; i++)
+        if (w->budgets.v[i].job.v == job.v) {
+            vec_remove(&w->budgets, i);
+            return;
+        }
 }
 
 void world_pod_end(struct world *w, struct w_pod *p, int16_t exit_code, const char *reason)

@@ -58,6 +58,7 @@ struct w_service {
     char ns[LABEL_MAX + 1];
     char name[JOB_NAME_MAX + 1];
     struct job_id job;
+    uint32_t attempt;
 };
 
 /* What the watch has to tell: an object under this key was made, changed or removed. */
@@ -84,7 +85,7 @@ struct world {
     uint32_t n_nodes;
     struct w_node nodes[WORLD_NODES_MAX];
     VEC(struct w_pod) pods; /* in order of creation */
-    VEC(struct w_service) services;
+    VEC(struct w_service) services, budgets;
     VEC(struct w_change) changes;
     VEC(struct w_late) late;
     uint64_t n_uids;
@@ -120,6 +121,9 @@ int64_t world_gpus_used(const struct world *w, uint32_t node_ix, bool ours_only)
 
 void world_service_make(struct world *w, const struct w_service *s);
 bool world_service_drop(struct world *w, const char *ns, const char *name);
+/* The one of a job, by its id. */
+void world_budget_make(struct world *w, const struct w_service *b);
+void world_budget_drop(struct world *w, struct job_id job);
 
 /* The objects as facts, for the inbox. Owned by the caller. */
 struct node_fact *world_node_fact(const struct world *w, uint32_t ix);

@@ -510,6 +510,16 @@ static void service_and_binding_name_what_they_are_for(void **state)
                "\"publishNotReadyAddresses\":true,\"selector\":{\"gang.queued/job-id\":"
                "\"0000000000010\"}}}");
     str_clear(&out);
+    f.gang.min_available = 3;
+    kube_budget_json(&out, &f.gang, "train-ab12");
+    assert_string_equal(
+        out.s, "{\"apiVersion\":\"policy/v1\",\"kind\":\"PodDisruptionBudget\",\"metadata\":"
+               "{\"name\":\"train-ab12\",\"namespace\":\"vision\",\"labels\":"
+               "{\"app.kubernetes.io/managed-by\":\"queued\","
+               "\"gang.queued/job\":\"train-ab12\",\"gang.queued/job-id\":\"0000000000010\","
+               "\"gang.queued/tenant\":\"foundation.pretrain\"}},\"spec\":{\"minAvailable\":3,"
+               "\"selector\":{\"matchLabels\":{\"gang.queued/job-id\":\"0000000000010\"}}}}");
+    str_clear(&out);
     kube_binding_json(&out, &f.gang, &f.pods[2], "uid-1");
     assert_string_equal(out.s,
                         "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":"

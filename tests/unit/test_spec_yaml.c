@@ -295,6 +295,8 @@ static void what_is_printed_reads_back_to_the_same_spec(void **state)
     check_round_trip("tests/data/jobs/canonical.yaml", QUEUED_JSON);
     check_round_trip("tests/data/jobs/short.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/elastic.yaml", QUEUED_YAML);
+    check_round_trip("tests/data/jobs/guarded.yaml", QUEUED_YAML);
+    check_round_trip("tests/data/jobs/guarded.yaml", QUEUED_JSON);
     check_round_trip("tests/data/jobs/spares.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/launcher.yaml", QUEUED_YAML);
     check_round_trip("tests/data/jobs/array.yaml", QUEUED_YAML);
@@ -382,7 +384,7 @@ static void what_happens_anyway_may_be_said(void **state)
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "startAfter", "cleanup", "logs", "disruption", "notify", "utilizationPolicy",
+        "startAfter", "cleanup", "logs", "notify", "utilizationPolicy",
     };
     static const char *const in_role[] = {
         "template",

@@ -111,6 +111,7 @@ static void assert_same_job(const struct env *e, const struct state *s, uint32_t
     assert_int_equal(a->ended_at, b->ended_at);
     assert_int_equal(a->exit_code, b->exit_code);
     assert_int_equal(a->has_service, b->has_service);
+    assert_int_equal(a->has_budget, b->has_budget);
     assert_int_equal(a->has_pods, b->has_pods);
     assert_int_equal(a->charged_gpus, b->charged_gpus);
     assert_memory_equal(a->models, b->models, sizeof(a->models));
@@ -258,6 +259,20 @@ static void a_job_saved_thrice_in_a_turn_is_written_once(void **state)
         (void)effects_add(&e->fix.fx, EFFECT_SAVE_JOB, store_fixture_id(2));
     commit(e);
     assert_int_equal(fake_store_puts(e->store) - before, 2); /* the job, and meta */
+}
+
+static void a_budget_that_is_not_yet_removed_comes_back(void **state)
+{
+    struct env *e = *state;
+    struct state *s;
+
+    state_job(e->fix.state, store_fixture_id(2))->has_budget = true;
+    (void)effects_add(&e->fix.fx, EFFECT_SAVE_JOB, store_fixture_id(2));
+    commit(e);
+    s = reload(e);
+    assert_same_job(e, s, 2);
+    assert_true(state_job(s, store_fixture_id(2))->has_budget);
+    state_destroy(s);
 }
 
 static void a_dropped_job_leaves_its_key_and_its_attempts(void **state)
@@ -508,6 +523,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(accounting_rows_of_jobs_below_one_are_dropped, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_dropped_job_leaves_its_key_and_its_attempts, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_budget_that_is_not_yet_removed_comes_back, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(dropped_keys_and_answers_are_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(a_value_under_another_key_is_damage, setup, teardown),

@@ -58,6 +58,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->on_preemption = "end";
         want->exit_zero = "done";
         want->is_movable = choice == SPEC_NO;
+        want->pdb = (enum spec_choice)choice;
+        want->min_available = choice == SPEC_YES ? 3 : 0;
         want->array_indices = "0-49,60";
         want->array_fails_fast = choice == SPEC_NO;
         want->array_params = match.values;
@@ -82,6 +84,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
             store_decode_spec(key, store_pack(&pack, STORE_SPECS, key, &r.base), &got, &err), 0);
         assert_int_equal(got->preemptible, choice);
         assert_int_equal(got->is_movable, choice == SPEC_NO);
+        assert_int_equal(got->pdb, choice);
+        assert_int_equal(got->min_available, want->min_available);
         assert_int_equal(got->is_held, want->is_held);
         assert_digests_equal(got, want);
         assert_int_equal(got->depends_on.n, want->labels.n);

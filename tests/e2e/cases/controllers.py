@@ -38,6 +38,60 @@ def case_a_real_quota(site):
     site.wait_state(name, "Cancelled")
 
 
+def evict(site, pod, dry=False):
+    """What kubectl drain asks for one pod; the code of the answer and its text."""
+    meta = pod["metadata"]
+    path = "/api/v1/namespaces/%s/pods/%s/eviction" % (meta["namespace"], meta["name"])
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
+    }
+    return site.api.call("POST", path + ("?dryRun=All" if dry else ""), body)
+
+
+def allowed(site, name):
+    """How many pods of the job may be evicted now; None before the controller has looked."""
+    path = "/apis/policy/v1/namespaces/foundation/poddisruptionbudgets/" + name
+    status = site.api.want("GET", path).get("status") or {}
+    return status.get("disruptionsAllowed") if status.get("expectedPods") else None
+
+
+ELASTIC = """- name: worker
+  replicas: 3
+  minReplicas: 2
+  image: registry.example.com/test:1
+  command: [sleep, "1"]
+  resources: {gpus: 8, gpuModel: H100, cpu: "1", memory: 1Gi}
+"""
+
+
+def case_a_drain_stops_at_the_disruption_budget(site):
+    """evictions of a drain are refused at minAvailable, a cancel is not, and the budget goes too"""
+    site.start()
+    fixed = site.run("fixed", pods=2, spec="preemptible: false")
+    lines = "".join("  " + line + "\n" for line in ELASTIC.splitlines())
+    grown = site.run("grown", roles=lines)
+    loose = site.run("loose", pods=1)
+    for name in (fixed, grown, loose):
+        site.wait_state(name, "Running")
+    procs.wait_for(lambda: allowed(site, fixed) == 0, 30, "the budget of the fixed gang")
+    procs.wait_for(lambda: allowed(site, grown) == 1, 30, "the budget of the elastic gang")
+    for pod in site.pods(fixed):
+        code, answer = evict(site, pod)
+        want(code == 429, "the eviction is answered %d", code)
+        want("disruption budget" in str(answer), "it is refused with %s", answer)
+    code, answer = evict(site, site.pods(grown)[0], dry=True)
+    want(code == 201, "a pod above the bound is answered %d: %s", code, answer)
+    want(len(site.budgets()) == 2, "budgets are %s", site.budgets())
+    site.agree()
+    for name in (fixed, grown, loose):
+        site.cancel(name)
+        site.wait_state(name, "Cancelled")
+    want(not site.budgets(), "budgets are left: %s", site.budgets())
+    site.agree()
+
+
 def case_pods_of_a_deleted_node_are_collected(site):
     """a node is deleted for good: its pods are collected, the gang runs elsewhere"""
     site.start()

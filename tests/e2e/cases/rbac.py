@@ -58,6 +58,9 @@ USED = {
         ("", "services", "get"),
         ("", "services", "create"),
         ("", "services", "delete"),
+        ("policy", "poddisruptionbudgets", "get"),
+        ("policy", "poddisruptionbudgets", "create"),
+        ("policy", "poddisruptionbudgets", "delete"),
     ],
 }
 
@@ -179,9 +182,11 @@ def case_the_rights_in_use_are_enough(site):
     site.start()
     name = site.run("small", pods=4, run="300ms")
     site.wait_state(name, "Succeeded")
-    name = site.run("stopped", pods=4)
+    name = site.run("stopped", pods=4, spec="disruption: {pdb: true}")
     site.wait_state(name, "Running")
+    procs.wait_for(site.budgets, 20, "its budget")
     end(site, name)
+    want(not site.budgets(), "budgets are left")
     want("a right is missing" not in site.log(), "a right is missing")
 
 
@@ -245,6 +250,18 @@ def case_without_create_bindings(site):
 def case_without_create_services(site):
     """no right to create services: named in the reason, runs when the right is there"""
     without_at_work(site, TENANT, "", "services", "create")
+
+
+def case_without_create_budgets(site):
+    """no right to create disruption budgets: named in the log and the job's events, and it runs"""
+    site.start()
+    with Without(site, TENANT, "policy", "poddisruptionbudgets", "create") as missing:
+        name = site.run("bare", pods=2, spec="disruption: {pdb: true}")
+        site.wait_state(name, "Running")
+        missing.named()
+        events = site.ctl("describe", name, "--events")
+        want("NoDisruptionBudget" in events, "its events are %s", events)
+    end(site, name)
 
 
 def without_at_stop(site, role, resource):

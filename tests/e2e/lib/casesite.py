@@ -198,6 +198,9 @@ class Site:
             return str(e)
         return ["%s %s %s" % (p["name"], p["phase"], p["node"] or "-") for p in pods]
 
+    def budgets(self):
+        return gather.api_side(self.api)["budgets"]
+
     def services(self):
         return gather.api_side(self.api)["services"]
 
@@ -313,4 +316,7 @@ class Site:
             self.api.want("DELETE", base + "pods?gracePeriodSeconds=0")
             for service in self.api.items(base + "services"):
                 self.api.call("DELETE", base + "services/" + service["metadata"]["name"])
+            self.api.want(
+                "DELETE", "/apis/policy/v1/namespaces/%s/poddisruptionbudgets" % ns, ok=(200, 404)
+            )
         procs.wait_for(lambda: not self.api.items("/api/v1/pods"), 20, "all pods to be gone", 0.1)

@@ -55,8 +55,23 @@ def live_pods(api):
     return [api_pod(p) for p in api.items("/api/v1/pods", fieldSelector=live)]
 
 
+def managed(api, path):
+    """What stands beside the pods of our gangs, by job."""
+    found = []
+    for thing in api.items(path, labelSelector="app.kubernetes.io/managed-by=queued"):
+        meta = thing["metadata"]
+        found.append(
+            {
+                "ns": meta["namespace"],
+                "name": meta["name"],
+                "job": (meta.get("labels") or {}).get(PREFIX + "job-id") or "",
+            }
+        )
+    return found
+
+
 def api_side(api):
-    """nodes, pods and services of the API server."""
+    """nodes, pods, services and disruption budgets of the API server."""
     nodes = {}
     for node in api.items("/api/v1/nodes"):
         allocatable = (node.get("status") or {}).get("allocatable") or {}
@@ -64,22 +79,11 @@ def api_side(api):
             "gpus": _number(allocatable.get("nvidia.com/gpu")),
             "labels": node["metadata"].get("labels") or {},
         }
-    services = []
-    for service in api.items(
-        "/api/v1/services", labelSelector="app.kubernetes.io/managed-by=queued"
-    ):
-        meta = service["metadata"]
-        services.append(
-            {
-                "ns": meta["namespace"],
-                "name": meta["name"],
-                "job": (meta.get("labels") or {}).get(PREFIX + "job-id") or "",
-            }
-        )
     return {
         "nodes": nodes,
         "pods": [api_pod(p) for p in api.items("/api/v1/pods")],
-        "services": services,
+        "services": managed(api, "/api/v1/services"),
+        "budgets": managed(api, "/apis/policy/v1/poddisruptionbudgets"),
     }
 
 

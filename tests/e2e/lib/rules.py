@@ -6,7 +6,7 @@ prints. A snapshot is a dict:
   nodes    {name: {"gpus": allocatable, "labels": {}}} as the API has them
   pods     [{"ns","name","uid","node","phase","gpus","managed","job","role","index","attempt"}],
            all pods of the API, not only ours
-  services [{"ns","name","job"}], the managed ones
+  services [{"ns","name","job"}], the managed ones; budgets the same of PodDisruptionBudgets
   jobs     {id: job} as the daemon answers; a job is {"id","name","ns","tenant","state","attempt",
            "slots": {(role, index): {"node","gpus"}}, "replicas", "level", "charge" or None}
   daemon_nodes {name: {"allocatable","used"}}
@@ -177,6 +177,16 @@ def services(snap):
             yield "%s: its service is missing" % what(job)
 
 
+def budgets(snap):
+    """A disruption budget belongs to an attempt: no job that waits or has ended has one."""
+    for budget in snap["budgets"]:
+        job = snap["jobs"].get(budget["job"])
+        if job is None:
+            yield "budget %s/%s belongs to no known job" % (budget["ns"], budget["name"])
+        elif job["state"] in IDLE + TERMINAL:
+            yield "%s: budget %s is left over" % (what(job), budget["name"])
+
+
 def bound_once(snap):
     """No member of a gang holds two places at a time."""
     seen = {}
@@ -284,6 +294,7 @@ ALL = (
     idle_jobs,
     unknown_pods,
     services,
+    budgets,
     bound_once,
     oversubscribed,
     nodes,
