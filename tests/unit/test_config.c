@@ -440,6 +440,23 @@ static char *diff(const char *was, const char *now)
     return str_take(&s);
 }
 
+static void windows_are_compared_key_by_key(void **state)
+{
+    char *got =
+        diff("tenants: [{name: a, windows: [{name: w, from: 20:00, fit: true}, {name: x}]}]\n",
+             "utcOffset: +01:00\n"
+             "tenants: [{name: a, windows: [{name: x}, {name: w, from: 21:00, days: [sun]}]}]\n");
+
+    (void)state;
+    assert_string_equal(got,
+                        "tenants[a].windows: [w, x] -> [x, w]\n"
+                        "tenants[a].windows[w].days: [mon, tue, wed, thu, fri, sat, sun] -> [sun]\n"
+                        "tenants[a].windows[w].fit: true -> false\n"
+                        "tenants[a].windows[w].from: 20:00 -> 21:00\n"
+                        "utcOffset: +00:00 -> +01:00\n");
+    free(got);
+}
+
 static void a_difference_is_named_by_its_key(void **state)
 {
     static const char base[] =
@@ -493,6 +510,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_difference_is_named_by_its_key),
+        cmocka_unit_test(windows_are_compared_key_by_key),
         cmocka_unit_test(an_empty_file_gives_the_defaults),
         cmocka_unit_test(all_keys_arrive),
         cmocka_unit_test(tenants_are_paths_with_parents_before_children),
