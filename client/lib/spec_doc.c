@@ -317,12 +317,37 @@ static struct document *failure_policy(struct arena *a, const Queued__V1__JobSpe
     return d;
 }
 
+static void put_disruption(struct arena *a, struct document *d, const Queued__V1__JobSpec *m)
+{
+    struct document *disruption = document_map(a);
+
+    if (m->min_available)
+        document_put_int(a, disruption, "pdb", m->min_available);
+    else if (m->has_pdb)
+        document_put_bool(a, disruption, "pdb", m->pdb);
+    put_nonempty(a, d, "disruption", disruption);
+}
+
+static void put_array(struct arena *a, struct document *d, const Queued__V1__JobSpec *m)
+{
+    struct document *array = document_map(a), *params = document_map(a);
+
+    if (m->array_indices)
+        document_put_text(a, array, "indices", m->array_indices);
+    if (m->array_parallel)
+        document_put_int(a, array, "maxParallel", m->array_parallel);
+    if (m->array_fail_fast)
+        document_put_bool(a, array, "failFast", true);
+    put_texts(a, params, "lines", m->array_params, m->n_array_params);
+    put_nonempty(a, array, "paramsFrom", params);
+    put_nonempty(a, d, "array", array);
+}
+
 struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
 {
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
     struct document *checkpoint = document_map(a), *licences = document_map(a), *roles;
     struct document *preemption = document_map(a), *elastic = document_map(a);
-    struct document *array = document_map(a), *params = document_map(a);
 
     document_put_text(a, d, "tenant", m->tenant);
     document_put_text(a, d, "namespace", m->namespace_);
@@ -341,19 +366,8 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
         document_put_int(a, elastic, "step", m->elastic_step);
     put_duration(a, elastic, "growCooldown", m->has_grow_cooldown_us, m->grow_cooldown_us);
     put_nonempty(a, d, "elastic", elastic);
-    if (m->min_available)
-        document_put_int(a, document_put_map(a, d, "disruption"), "pdb", m->min_available);
-    else if (m->has_pdb)
-        document_put_bool(a, document_put_map(a, d, "disruption"), "pdb", m->pdb);
-    if (m->array_indices)
-        document_put_text(a, array, "indices", m->array_indices);
-    if (m->array_parallel)
-        document_put_int(a, array, "maxParallel", m->array_parallel);
-    if (m->array_fail_fast)
-        document_put_bool(a, array, "failFast", true);
-    put_texts(a, params, "lines", m->array_params, m->n_array_params);
-    put_nonempty(a, array, "paramsFrom", params);
-    put_nonempty(a, d, "array", array);
+    put_disruption(a, d, m);
+    put_array(a, d, m);
     if (m->hold)
         document_put_bool(a, d, "hold", true);
     put_depends(a, d, m);
