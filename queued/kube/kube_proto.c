@@ -25,79 +25,6 @@ bool proto_is_type(const char *type)
 
 /* ---- one message that is whole in memory */
 
-/* The varint at p[0..n): its bytes; 0: it is not whole yet; -1: it is none. */
-static int varint(const uint8_t *p, size_t n, uint64_t *ret)
-{
-    uint64_t v = 0;
-
-    for (size_t i = 0; i < n && i < 10; i++) {
-        if (i == 9 && p[i] > 1)
-            return -1;
-        v |= (uint64_t)(p[i] & 0x7f) << (7 * i);
-        if (p[i] < 0x80) {
-            *ret = v;
-            return (int)i + 1;
-        }
-    }
-    return n < 10 ? 0 : -1;
-}
-
-static bool take_varint(struct proto_walk *w, uint64_t *ret)
-{
-    int n = varint(w->p, (size_t)(w->end - w->p), ret);
-
-    w->is_bad = n <= 0;
-    w->p += n > 0 ? n : 0;
-    return n > 0;
-}
-
-static bool split_tag(uint64_t tag, uint32_t *ret_number, unsigned *ret_wire)
-{
-    *ret_number = (uint32_t)(tag >> 3);
-    *ret_wire = (unsigned)(tag & 7);
-    return tag >> 3 && tag >> 3 < (1u << 29) && (*ret_wire <= WIRE_BYTES || *ret_wire == WIRE_32);
-}
-
-bool proto_walk_next(struct proto_walk *w, struct proto_field *ret)
-{
-    ptrdiff_t left = w->end - w->p;
-    uint64_t tag, n = 0;
-
-    /* a tag and a length of one byte each: nearly all fields */
-    if (left >= 2 && w->p[0] < 0x80 && w->p[0] >> 3 && (w->p[0] & 7) == WIRE_BYTES &&
-        w->p[1] < 0x80 && w->p[1] <= left - 2) {
-        ret->number = w->p[0] >> 3;
-        ret->wire = WIRE_BYTES;
-        ret->value = (struct proto_span){w->p + 2, w->p[1]};
-        w->p += 2 + ret->value.len;
-        return true;
-    }
-    if (!left || !take_varint(w, &tag))
-        return false;
-    w->is_bad = !split_tag(tag, &ret->number, &ret->wire);
-    if (w->is_bad)
-        return false;
-    if (ret->wire == WIRE_VARINT)
-        return take_varint(w, &ret->varint);
-    if (ret->wire == WIRE_BYTES) {
-        if (!take_varint(w, &n))
-            return false;
-    } else {
-        n = ret->wire == WIRE_64 ? 8 : 4;
-    }
-    w->is_bad = n > (uint64_t)(w->end - w->p);
-    if (w->is_bad)
-        return false;
-    ret->value = (struct proto_span){w->p, (size_t)n};
-    w->p += n;
-    return true;
-}
-
-struct proto_walk proto_walk(struct proto_span message)
-{
-    return (struct proto_walk){.p = message.p, .end = message.p + message.len};
-}
-
 /* The bytes of field `number`, the last one of them as protobuf wants it; false: damaged, or the
  * field is of another type. ret is empty when there is none. */
 static bool bytes_of(struct proto_span message, uint32_t number, struct proto_span *ret)
@@ -313,13 +240,13 @@ static int feed_header(struct proto_list *l, uint8_t byte, struct err *err)
     l->header[l->n_header++] = byte;
     if (l->is_inside && !l->raw_left--)
         return err_set(err, ERR_INVALID, "the list has no end");
-    a = varint(l->header, l->n_header, &tag);
+    a = proto_varint(l->header, l->n_header, &tag);
     if (!a)
         return 0;
-    if (a < 0 || !split_tag(tag, &l->number, &wire))
+    if (a < 0 || !proto_split_tag(tag, &l->number, &wire))
         return err_set(err, ERR_INVALID, "what comes is no field of a message");
     if (wire == WIRE_VARINT || wire == WIRE_BYTES)
-        b = varint(l->header + a, l->n_header - (size_t)a, &n);
+        b = proto_varint(l->header + a, l->n_header - (size_t)a, &n);
     else
         n = wire == WIRE_64 ? 8 : 4;
     if (b < 0)

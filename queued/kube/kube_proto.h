@@ -9,6 +9,7 @@
 #define QUEUED_KUBE_KUBE_PROTO_H
 
 #include "kube/kube_json.h"
+#include "util/proto.h"
 
 /* What a read asks for, and a watch: protobuf before JSON. */
 #define PROTO_ACCEPT       "application/vnd.kubernetes.protobuf,application/json;q=0.9"
@@ -18,30 +19,6 @@ enum { PROTO_HEADER_MAX = 20, PROTO_KIND_MAX = 47 };
 
 /* Does a Content-Type (may be NULL) say that the body is protobuf? */
 bool proto_is_type(const char *content_type);
-
-struct proto_span {
-    const uint8_t *p;
-    size_t len;
-};
-
-/* The fields of one message that is whole in memory. */
-enum proto_wire { WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 5 };
-
-struct proto_walk {
-    const uint8_t *p, *end;
-    bool is_bad;
-};
-
-struct proto_field {
-    uint32_t number;
-    unsigned wire;
-    uint64_t varint;         /* WIRE_VARINT only */
-    struct proto_span value; /* all others */
-};
-
-struct proto_walk proto_walk(struct proto_span message);
-/* The next field; false: there is none, and is_bad says whether that is damage or the end. */
-bool proto_walk_next(struct proto_walk *w, struct proto_field *ret);
 
 /* An object with its envelope: its kind and the bytes of its message. false: no whole envelope, or
  * one that we cannot read. */

@@ -482,6 +482,16 @@ static int check_resources(struct check *c, const struct spec_role *r)
     return check_extended(c, r);
 }
 
+/* The path of a role; each check asks for it, so it is not printed. */
+static void at_role(struct check *c, uint32_t i)
+{
+    static const char path[] = "spec.roles[0]";
+
+    _Static_assert(JOB_ROLES_MAX <= 10, "one digit says which role");
+    memcpy(c->at, path, sizeof(path));
+    c->at[sizeof(path) - 3] = (char)('0' + i);
+}
+
 /* Pods of a role that starts after others are made at last: there is an order of the roles. */
 static int check_start_after(struct check *c)
 {
@@ -490,7 +500,7 @@ static int check_start_after(struct check *c)
     for (uint32_t i = 0; i < s->n_roles; i++) {
         uint32_t at = i, steps = 0;
 
-        (void)snprintf(c->at, sizeof(c->at), "spec.roles[%u]", i);
+        at_role(c, i);
         while (at < s->n_roles && s->roles[at].start_after && steps++ <= s->n_roles)
             at = spec_role(s, s->roles[at].start_after);
         if (s->roles[i].start_after && spec_role(s, s->roles[i].start_after) == s->n_roles)
@@ -512,7 +522,7 @@ static int check_roles(struct check *c)
     for (uint32_t i = 0; i < s->n_roles; i++) {
         struct spec_role *r = &s->roles[i];
 
-        (void)snprintf(c->at, sizeof(c->at), "spec.roles[%u]", i);
+        at_role(c, i);
         if (!r->name || !str_is_dns_label(r->name, ROLE_NAME_MAX, true))
             return spec_bad(c, ".name",
                             "must be 1 to 12 of a-z, 0-9 and '-', beginning with a letter");

@@ -3,6 +3,7 @@
 #include "util/arena.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +14,16 @@ enum { BLOCK_MIN = 1024, BLOCK_MAX = 256 * 1024, KEPT_MAX = 1024 * 1024, ALIGN =
 struct arena_block {
     struct arena_block *next;
     size_t size; /* bytes that follow the header */
-    size_t used;
     _Alignas(16) unsigned char bytes[];
 };
 
-static struct arena_block *add_block(struct arena *a, size_t need)
+static void begin(struct arena *a, struct arena_block *b)
+{
+    a->next = b->bytes;
+    a->left = b->size;
+}
+
+static void add_block(struct arena *a, size_t need)
 {
     size_t size = a->blocks ? a->blocks->size * 2 : BLOCK_MIN;
     struct arena_block *b;
@@ -29,45 +35,52 @@ static struct arena_block *add_block(struct arena *a, size_t need)
     b = xmalloc(sizeof(*b) + size);
     b->next = a->blocks;
     b->size = size;
-    b->used = 0;
     a->blocks = b;
-    return b;
+    begin(a, b);
 }
 
-void *arena_try_raw(struct arena *a, size_t size)
+/* The common part of all: nearly always two comparisons and three sums. */
+static inline void *take(struct arena *a, size_t size)
 {
     size_t need = (size + ALIGN - 1) / ALIGN * ALIGN;
-    struct arena_block *b = a->blocks;
     void *p;
 
-    if (need < size || (a->cap && (a->used + need > a->cap)))
-        return NULL;
-    if (!b || b->size - b->used < need)
-        b = add_block(a, need);
-    p = b->bytes + b->used;
-    b->used += need;
+    if (need > a->left || !a->blocks) {
+        assert(need >= size); /* no object of ours is as large as the address space */
+        add_block(a, need);
+    }
+    p = a->next;
+    a->next += need;
+    a->left -= need;
     a->used += need;
     return p;
 }
 
+static bool fits(const struct arena *a, size_t size)
+{
+    return !a->cap || (size <= a->cap && a->used + (size + ALIGN - 1) / ALIGN * ALIGN <= a->cap);
+}
+
+void *arena_try_raw(struct arena *a, size_t size)
+{
+    return fits(a, size) ? take(a, size) : NULL;
+}
+
 void *arena_try(struct arena *a, size_t size)
 {
-    void *p = arena_try_raw(a, size);
-
-    return p ? memset(p, 0, size) : NULL;
+    return fits(a, size) ? memset(take(a, size), 0, size) : NULL;
 }
 
 void *arena_raw(struct arena *a, size_t size)
 {
-    void *p = arena_try_raw(a, size);
-
-    assert(p); /* arenas with a cap are used through arena_try() only */
-    return p;
+    assert(fits(a, size)); /* arenas with a cap are used through arena_try() */
+    return take(a, size);
 }
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-    return memset(arena_raw(a, size), 0, size);
+    assert(fits(a, size));
+    return memset(take(a, size), 0, size);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t len)
@@ -92,7 +105,7 @@ void arena_fini(struct arena *a)
         a->blocks = b->next;
         free(b);
     }
-    a->used = 0;
+    a->left = a->used = 0;
 }
 
 void arena_reset(struct arena *a)
@@ -103,9 +116,9 @@ void arena_reset(struct arena *a)
         size += b->size;
     if (a->blocks && a->blocks->next) {
         arena_fini(a);
-        (void)add_block(a, size < KEPT_MAX ? size : KEPT_MAX);
+        add_block(a, size < KEPT_MAX ? size : KEPT_MAX);
     }
     if (a->blocks)
-        a->blocks->used = 0;
+        begin(a, a->blocks);
     a->used = 0;
 }

@@ -13,6 +13,8 @@ struct arena_block;
 
 struct arena {
     struct arena_block *blocks; /* newest first */
+    unsigned char *next;        /* free from here to the end of the newest */
+    size_t left;                /* bytes */
     size_t used;                /* bytes handed out, in all */
     size_t cap;                 /* bytes; 0: no cap */
 };

@@ -14,8 +14,9 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "util/mem.h"
+#include "util/proto.h"
 
-enum { ROOM_MIN = 512, VARINT_BITS = 7, VARINT_MAX = 10, NUMBERS_MAX = 16 };
+enum { ROOM_MIN = 512, VARINT_BITS = 7, VARINT_MAX = 10, NUMBERS_MAX = 16, WIRE_BITS = 3 };
 
 static size_t written(const struct pack *p)
 {
@@ -104,8 +105,6 @@ static uint64_t number_of(ProtobufCType type, const void *at)
         return *(const uint32_t *)at;
     }
 }
-
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2, WIRE_BITS = 3 };
 
 static inline void put_tag(struct pack *p, const ProtobufCFieldDescriptor *f, unsigned wire)
 {
