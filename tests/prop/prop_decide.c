@@ -281,7 +281,7 @@ static void judge(struct look *k)
         used += (k->on_empty ? 0 : h->n->used.amount[RES_GPUS]) + gpus_put(k, h);
         total += h->total;
     }
-    packing = (uint32_t)(used * 1000 / total);
+    packing = total ? (uint32_t)(used * 1000 / total) : 0; /* a gang has GPUs */
     score = (topology * 800 + packing * 200) / 1000;
     if (k->is_found && (k->on_empty ? cost >= k->cost : score <= k->score))
         return;
