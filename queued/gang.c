@@ -83,7 +83,8 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
         memcpy(p->uid, m->uid, sizeof(p->uid));
         p->is_bound = m->phase == MEMBER_BOUND || m->phase == MEMBER_RUNNING;
         p->has_ended = m->phase == MEMBER_SUCCEEDED || m->phase == MEMBER_FAILED ||
-                       (!is_stop && (m->phase == MEMBER_GONE || m->mend == MEND_RECALLED));
+                       (!is_stop && (m->phase == MEMBER_GONE || m->phase == MEMBER_KEPT ||
+                                     m->mend == MEND_RECALLED));
         p->waits = m->waits;
         g->n_pods++;
     }

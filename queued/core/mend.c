@@ -44,6 +44,15 @@ static uint32_t spare_host(const struct state *s, const struct job *j, const str
     return IX_NONE;
 }
 
+/* Is the host that it was on held for it, and any good? */
+static bool is_kept(const struct state *s, const struct job *j, const struct member *m,
+                    uint32_t node_ix)
+{
+    const struct node *n = cluster_node(&s->cluster, node_ix);
+
+    return m->phase == MEMBER_KEPT && n && n->is_usable && !place_excludes(j->excluded, node_ix);
+}
+
 /* Hosts of the lost members into their node_ix: where they were, else of spares, else near the
  * others. */
 static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was,
@@ -55,7 +64,8 @@ static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was
         if (j->members[i].mend == MEND_HOSTLESS)
             j->members[i].node_ix = IX_NONE;
     for (uint32_t i = 0; i < j->n_members; i++)
-        if (j->members[i].mend == MEND_HOSTLESS && replace_fits(s, j, &j->members[i], was[i]))
+        if (j->members[i].mend == MEND_HOSTLESS &&
+            (is_kept(s, j, &j->members[i], was[i]) || replace_fits(s, j, &j->members[i], was[i])))
             j->members[i].node_ix = was[i];
     for (uint32_t i = 0; i < j->n_members && fits; i++) {
         struct member *m = &j->members[i];

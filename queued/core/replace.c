@@ -133,8 +133,9 @@ static bool may_take(const struct job *j, const struct member *m, const struct n
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct member *o = &j->members[i];
 
-        pods += o != m && o->node_ix == n->ix &&
-                (o->phase == MEMBER_ABSENT || o->mend == MEND_HOSTLESS);
+        pods +=
+            o != m && o->node_ix == n->ix &&
+            (o->phase == MEMBER_ABSENT || (o->mend == MEND_HOSTLESS && o->phase != MEMBER_KEPT));
     }
     return resources_times(&asks, &free_now, pods) == pods;
 }

@@ -11,11 +11,26 @@
 #include "life/mended.h"
 #include "spec/failure.h"
 
-static bool is_good(const struct state *s, const struct job *j, const struct member *m)
+bool kept_is_good(const struct state *s, const struct job *j, const struct member *m)
 {
     const struct node *n = cluster_node(&s->cluster, m->node_ix);
 
     return n && n->is_usable && !place_excludes(j->excluded, n->ix);
+}
+
+void kept_hold(struct state *s, struct job *j, struct member *m)
+{
+    const struct node *n = cluster_node(&s->cluster, m->node_ix);
+    struct resources asks, free_now;
+
+    if (job_member_holds(m) || !kept_is_good(s, j, m))
+        return;
+    state_pod_asks(j, m->role, &asks);
+    node_free(n, &free_now);
+    if (!resources_times(&asks, &free_now, 1))
+        return;
+    cluster_hold(&s->cluster, m->node_ix, &asks);
+    job_set_phase(j, m, MEMBER_KEPT);
 }
 
 bool kept_begin(struct state *s, struct job *j)
@@ -23,16 +38,9 @@ bool kept_begin(struct state *s, struct job *j)
     if (!j->n_spare || failure_scope(j->failure) != SPEC_SCOPE_GANG)
         return false;
     j->keeps = true;
-    for (uint32_t i = 0; i < j->n_members; i++) {
-        struct member *m = &j->members[i];
-        struct resources asks;
-
-        if (m->phase != MEMBER_GONE || !is_good(s, j, m))
-            continue;
-        state_pod_asks(j, m->role, &asks); /* it was free for a moment in which nobody looked */
-        cluster_hold(&s->cluster, m->node_ix, &asks);
-        job_set_phase(j, m, MEMBER_KEPT);
-    }
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (j->members[i].phase == MEMBER_GONE)
+            kept_hold(s, j, &j->members[i]);
     return true;
 }
 
@@ -40,7 +48,7 @@ bool kept_gone(struct state *s, struct job *j, struct member *m)
 {
     if (!j->keeps || j->state != JOB_RESTARTING)
         return false;
-    if (job_member_holds(m) && is_good(s, j, m)) {
+    if (job_member_holds(m) && kept_is_good(s, j, m)) {
         job_set_phase(j, m, MEMBER_KEPT);
         m->uid[0] = '\0';
     } else {
@@ -66,7 +74,7 @@ static bool find_place(struct state *s, struct job *j, struct ev_placed *ret)
     for (uint32_t i = 0; i < j->n_members; i++) {
         struct member *m = &j->members[i];
 
-        if (m->phase == MEMBER_GONE || (m->phase == MEMBER_KEPT && !is_good(s, j, m)))
+        if (m->phase == MEMBER_GONE || (m->phase == MEMBER_KEPT && !kept_is_good(s, j, m)))
             m->mend = MEND_HOSTLESS;
     }
     if (!mend_hosts(s, j, ret))
@@ -74,8 +82,8 @@ static bool find_place(struct state *s, struct job *j, struct ev_placed *ret)
     for (uint32_t i = 0; i < j->n_members; i++) {
         struct member *m = &j->members[i];
         struct placement_member *p = &ret->members[i];
-        bool is_left =
-            m->phase == MEMBER_KEPT || (m->phase == MEMBER_SPARE && !p->rank && is_good(s, j, m));
+        bool is_left = m->phase == MEMBER_KEPT ||
+                       (m->phase == MEMBER_SPARE && !p->rank && kept_is_good(s, j, m));
 
         if (m->mend != MEND_HOSTLESS)
             p->node_ix = is_left ? m->node_ix : IX_NONE;

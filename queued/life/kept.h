@@ -11,6 +11,11 @@
 
 /* A running gang has lost a host and is to restart: will it keep its place? */
 bool kept_begin(struct state *s, struct job *j);
+/* Will the host of a member take it again? */
+bool kept_is_good(const struct state *s, const struct job *j, const struct member *m);
+/* Hold the host of a member that has just been lost again, before anybody looked: MEMBER_KEPT, if
+ * it is any good. */
+void kept_hold(struct state *s, struct job *j, struct member *m);
 /* The pod is gone, or nothing of it is left to wait for; the host stays held if it is any good.
  * false: the gang does not keep its place. */
 bool kept_gone(struct state *s, struct job *j, struct member *m);

@@ -7,6 +7,7 @@
 
 #include "core/elastic.h"
 #include "core/mend.h"
+#include "life/kept.h"
 #include "life/later.h"
 #include "life/resize.h"
 #include "spec/failure.h"
@@ -51,7 +52,8 @@ static void delete_pod(const struct job *j, const struct member *m, struct effec
 /* From now on it is another pod, which needs a host. */
 static void need_host(struct job *j, struct member *m)
 {
-    job_set_phase(j, m, MEMBER_GONE);
+    if (m->phase != MEMBER_KEPT)
+        job_set_phase(j, m, MEMBER_GONE);
     m->mend = MEND_HOSTLESS;
     m->run++;
     m->uid[0] = '\0';
@@ -83,8 +85,10 @@ bool mended_begin(struct state *s, struct job *j, const struct job_step *step, s
             continue;
         if (m->phase != MEMBER_GONE)
             delete_pod(j, m, fx); /* one that was asked before is asked again */
-        if (!job_member_holds(m))
-            need_host(j, m);
+        if (job_member_holds(m))
+            continue;
+        kept_hold(s, j, m);
+        need_host(j, m);
     }
     j->lost_at = j->lost_at ? j->lost_at : s->now;
     if (j->not_before > j->lost_at)
@@ -100,7 +104,10 @@ bool mended_begin(struct state *s, struct job *j, const struct job_step *step, s
 void mended_lost(struct state *s, struct job *j, struct member *m, struct effects *fx)
 {
     delete_pod(j, m, fx);
-    job_release(s, j, m, MEMBER_GONE);
+    if (m->mend == MEND_RECALLED && kept_is_good(s, j, m))
+        job_set_phase(j, m, MEMBER_KEPT); /* nobody else is to have it meanwhile */
+    else
+        job_release(s, j, m, MEMBER_GONE);
     need_host(j, m);
     s->has_missing = true;
     s->is_quiet = false;
@@ -151,6 +158,8 @@ void mended_apply(struct state *s, struct ev_placed *p, struct effects *fx)
         if (to == IX_NONE)
             continue;
         moved += to != m->node_ix;
+        if (m->phase == MEMBER_KEPT)
+            job_release(s, j, m, MEMBER_GONE);
         (void)snprintf(text, sizeof(text), "%s on %.100s", job_pod_name(name, j, m),
                        cluster_node(&s->cluster, to)->name);
         cluster_name(&s->cluster, to);

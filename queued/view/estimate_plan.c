@@ -212,6 +212,7 @@ static void copy_jobs(struct plan *p, const struct state *s)
     for (size_t i = 0; i < p->waiting.n; i++) /* what sleeps goes on sleeping */
         if (p->waiting.v[i]->bucket && p->fork)
             order_copy_verdict(p->waiting.v[i]->bucket, state_job(s, p->waiting.v[i]->id)->bucket);
+    p->s->has_missing = s->has_missing;
     p->s->is_quiet = s->is_quiet && p->fork;
 }
 

@@ -114,13 +114,14 @@ static bool check_mends(const struct job *j)
 
         if (m->mend == MEND_STARTING   ? m->phase > MEMBER_BOUND
             : m->mend == MEND_RECALLED ? m->phase > MEMBER_RUNNING
-            : m->mend == MEND_HOSTLESS ? m->phase != MEMBER_GONE
+            : m->mend == MEND_HOSTLESS ? m->phase != MEMBER_GONE && m->phase != MEMBER_KEPT
                                        : m->phase == MEMBER_GONE || m->phase == MEMBER_FAILED)
             return true;
         missing += m->mend != MEND_NONE;
     }
     for (uint32_t i = 0; i < j->n_members; i++)
-        if (j->members[i].phase == MEMBER_KEPT && !(j->keeps && j->state == JOB_RESTARTING))
+        if (j->members[i].phase == MEMBER_KEPT && !(j->keeps && j->state == JOB_RESTARTING) &&
+            !(j->state == JOB_RUNNING && j->members[i].mend == MEND_HOSTLESS))
             return true;
     return j->state == JOB_RUNNING && (missing > 0) != (j->lost_at > 0);
 }

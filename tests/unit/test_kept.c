@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "util/mem.h"
+#include "view/estimate.h"
 
 #include "../fake/fake_core.h"
 #include "../fake/invariant.h"
@@ -247,6 +248,28 @@ static void a_spare_takes_over_in_the_domain_of_the_slice(void **state)
     check(c);
 }
 
+/* The only free node is for the lost pod. */
+static void an_estimate_has_lost_pods_made_again_first(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("j", 3, 8);
+    struct estimates *e = estimates_create();
+    struct job *j, *other;
+    struct estimate told;
+
+    s->failure.scope = SPEC_SCOPE_POD;
+    j = core_running(c, s);
+    lose_node(c, j, 1);
+    other = core_job(c, core_submit(c, site_spec("other", 1, 8)));
+    estimate_of(e, c->state, other, c->now, &told);
+    assert_int_equal(told.kind, ESTIMATE_START);
+    assert_true(told.at >= j->running_at + j->max_runtime_us);
+    estimates_destroy(e);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(other->state, JOB_PENDING);
+    check(c);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, core_set_up, core_tear_down)
@@ -258,6 +281,7 @@ int main(void)
         TEST(what_was_kept_is_free_when_it_is_cancelled_meanwhile),
         TEST(a_spare_of_another_domain_does_not_break_a_slice),
         TEST(a_spare_takes_over_in_the_domain_of_the_slice),
+        TEST(an_estimate_has_lost_pods_made_again_first),
         TEST(a_kept_host_that_is_lost_meanwhile_is_replaced_too),
     };
 

@@ -251,6 +251,31 @@ static void with_the_scope_role_its_pods_restart_where_they_were(void **state)
     check(c);
 }
 
+/* All nodes are in use; the hosts of the role stay held while its pods go. */
+static void nobody_takes_the_hosts_of_a_role_that_restarts(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = scoped(1, SPEC_SCOPE_ROLE);
+    struct job *j;
+    uint32_t hosts[4];
+
+    site_role(s, "second", 3, 8);
+    j = running(c, s);
+    (void)core_submit(c, site_spec("other", 1, 8));
+    for (uint32_t i = 0; i < 4; i++)
+        hosts[i] = j->members[i].node_ix;
+    gone(c, j, 2);
+    assert_int_equal(core_cycle(c), 0);
+    gone(c, j, 1); /* it was told to */
+    assert_int_equal(core_cycle(c), 0);
+    check(c);
+    gone(c, j, 3);
+    assert_int_equal(core_cycle(c), 1);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(j->members[i].node_ix, hosts[i]);
+    check(c);
+}
+
 static void a_gang_of_which_nothing_is_left_restarts(void **state)
 {
     struct core *c = *state;
@@ -541,6 +566,7 @@ int main(void)
         WITH(what_was_known_of_the_old_pod_says_nothing_of_the_new),
         WITH(a_failure_of_its_own_counts_and_waits),
         WITH(with_the_scope_role_its_pods_restart_where_they_were),
+        WITH(nobody_takes_the_hosts_of_a_role_that_restarts),
         WITH(a_gang_of_which_nothing_is_left_restarts),
         WITH(a_missing_member_goes_before_gangs_that_wait),
         WITH(one_that_is_refused_goes_to_another_host),
