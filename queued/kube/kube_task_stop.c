@@ -108,6 +108,16 @@ static void deleted(struct task *t, const cJSON *object)
     task_set(t, TASK_DELETED, is_soon ? GONE_SOON_US : t->run->gang.grace_us + ASK_AGAIN_US);
 }
 
+static void not_deleted(struct task *t, enum api_verdict verdict, const struct api_status *s)
+{
+    if (api_is_not_found(s) || (s->code == 409 && !strcmp(s->reason, "Conflict")))
+        ended(t); /* gone, or another pod has its name */
+    else if (verdict == API_RETRY)
+        task_sent_away(t, TASK_DELETE, s->retry_after_us);
+    else
+        task_later(t, TASK_DELETE, s->retry_after_us);
+}
+
 static void on_delete(struct task *t, const struct http_answer *a)
 {
     struct api_status s;
@@ -116,14 +126,8 @@ static void on_delete(struct task *t, const struct http_answer *a)
 
     if (cJSON_IsObject(object))
         deleted(t, object);
-    else if (give_up(t, &s))
-        verdict = API_OK;
-    else if (api_is_not_found(&s) || (s.code == 409 && !strcmp(s.reason, "Conflict")))
-        ended(t); /* gone, or another pod has its name */
-    else if (verdict == API_RETRY)
-        task_sent_away(t, TASK_DELETE, s.retry_after_us);
-    else
-        task_later(t, TASK_DELETE, s.retry_after_us);
+    else if (!give_up(t, &s))
+        not_deleted(t, verdict, &s);
     cJSON_Delete(object);
 }
 
