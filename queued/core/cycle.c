@@ -145,8 +145,7 @@ bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const 
 static bool admits(const struct state *s, const struct job *j, const uint64_t *gpus)
 {
     if (tenant_stopped(&s->tenants, j->tenant_ix) != IX_NONE || !opening_admits(s, j, s->now) ||
-        !licence_admits(s, j, NULL) ||
-        (j->deadline_at && j->deadline_at <= s->now)) /* it ends with the next tick */
+        !licence_admits(s, j, NULL) || job_is_overdue(j, s->now))
         return false;
     for (uint32_t m = 0; m < s->settings->n_models; m++)
         if (gpus[m] && (!tenant_admits(&s->tenants, j->tenant_ix, m, gpus[m], NULL) ||

@@ -72,7 +72,8 @@ struct job *future_shortest(const struct job *j, usec_t now)
     struct job *best = NULL;
 
     for (struct job *o = j->bucket->head; o; o = o->next)
-        if (o->not_before <= now && (!best || backfill_end(o, now) < backfill_end(best, now)))
+        if (o->not_before <= now && !job_is_overdue(o, now) &&
+            (!best || backfill_end(o, now) < backfill_end(best, now)))
             best = o;
     return best;
 }

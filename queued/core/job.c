@@ -316,6 +316,11 @@ void job_all_gpus(const struct job *j, uint64_t ret[MODELS_MAX])
                 (uint64_t)j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
 }
 
+bool job_is_overdue(const struct job *j, usec_t now)
+{
+    return j->deadline_at && j->deadline_at <= now;
+}
+
 bool job_is_going(const struct job *j)
 {
     for (uint32_t r = 0; r < j->demand->n_roles; r++)

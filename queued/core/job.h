@@ -266,6 +266,8 @@ void job_name_suffix(char buf[5], struct job_id id, uint32_t round);
 /* Is it one of those that are spare while they hold a host? */
 bool job_is_spare(const struct job *j, const struct member *m);
 bool job_member_holds(const struct member *m);
+/* It ends with the next tick. */
+bool job_is_overdue(const struct job *j, usec_t now);
 /* Count what its GPUs are, by model, at its tenant. */
 typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count);

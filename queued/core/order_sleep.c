@@ -154,13 +154,14 @@ static bool is_shut_out(const struct state *s, uint32_t tenant_ix)
            s->tenants.v[tenant_ix].closes_at <= s->now;
 }
 
-/* First of the bucket whose back-off is over and that its tenant's window has time for. */
+/* First of the bucket whose back-off is over and that its tenant's window has time for; what stops
+ * one of them alone is no verdict on the others. */
 static struct job *eligible(const struct state *s, const struct bucket *b, usec_t now)
 {
     struct job *j;
 
     DL_FOREACH(b->head, j)
-    if (j->not_before <= now && opening_admits(s, j, now))
+    if (j->not_before <= now && !job_is_overdue(j, now) && opening_admits(s, j, now))
         return j;
     return NULL;
 }

@@ -132,10 +132,10 @@ static void a_deadline_ends_what_waits_what_is_held_and_what_runs(void **state)
     assert_int_equal(fill->state, JOB_RUNNING);
 }
 
-static void what_is_late_never_starts(void **state)
+static void what_is_late_never_starts_and_stops_nobody_alike(void **state)
 {
     struct core *c = *state;
-    struct job *j = until(c, c->now + 5 * MINUTE, false);
+    struct job *j = until(c, c->now + 5 * MINUTE, false), *alike;
 
     assert_int_equal(core_cycle(c), 1);
     core_see_all(c, j->id, POD_RUNNING);
@@ -144,6 +144,9 @@ static void what_is_late_never_starts(void **state)
     core_gone_all(c, j->id);
     assert_int_equal(j->state, JOB_PENDING);
     assert_int_equal(core_cycle(c), 0);
+    alike = until(c, 0, false);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(alike->state, JOB_BINDING);
     core_pass(c, 1);
     assert_int_equal(j->state, JOB_TIMED_OUT);
 }
@@ -170,7 +173,7 @@ int main(void)
         TEST(a_wait_that_begins_anew_begins_with_the_required_level),
         TEST(one_that_fits_its_level_stays_in_it),
         TEST(a_deadline_ends_what_waits_what_is_held_and_what_runs),
-        TEST(what_is_late_never_starts),
+        TEST(what_is_late_never_starts_and_stops_nobody_alike),
         TEST(the_latest_end_of_a_run_is_its_deadline_when_that_is_earlier),
     };
 
