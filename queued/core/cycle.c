@@ -389,17 +389,19 @@ static bool try_bucket(struct state *s, struct job *j, struct event *ev)
 /* One pass over the buckets that are awake. */
 static bool pass_once(struct state *s, usec_t now, struct event *ev)
 {
+    struct order_pass *pass = order_begin(s, now);
     bool placed = false;
 
     s->pass_gen = backfill_gen(s);
     while (!placed && s->turn_evaluations < TURN_EVALUATIONS_MAX) {
-        struct job *j = order_next(s, now);
+        struct job *j = order_go_on(pass);
 
         s->is_quiet = !j;
         if (!j)
             break;
         placed = try_bucket(s, j, ev);
     }
+    order_end(pass);
     return placed;
 }
 

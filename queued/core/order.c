@@ -256,32 +256,98 @@ static struct job *first_of(struct state *s, uint32_t tenant_ix, usec_t now)
     return s->settings->shares_users ? winner_of(s, &round) : best;
 }
 
-struct job *order_next(struct state *s, usec_t now)
+struct order_pass {
+    struct state *state;
+    usec_t now;
+    bool has_begun;
+    uint64_t glance, wakes; /* while nothing of this moves, who sleeps goes on to */
+    uint32_t last;          /* tenant of the last one */
+    struct place {
+        struct job *first;      /* of the tenant itself */
+        struct contender whole; /* of those below it, weighed */
+        struct contender best;  /* the same, as it is looked for; of the last place: the root */
+    } of[];
+};
+
+struct order_pass *order_begin(struct state *s, usec_t now)
 {
+    uint32_t n = s->settings->n_tenants;
+    struct order_pass *p = xcalloc(1, sizeof(*p) + (n + 1) * sizeof(p->of[0]));
+
+    p->state = s;
+    p->now = now;
+    return p;
+}
+
+void order_end(struct order_pass *p)
+{
+    free(p);
+}
+
+/* Is the first of a tenant still what it was? Where users share, one that sleeps may let another
+ * user's go first. */
+static bool is_first(const struct order_pass *p, uint32_t t, bool has_moved)
+{
+    const struct job *j = p->of[t].first;
+
+    return !has_moved && t != p->last && !p->state->settings->shares_users &&
+           (!j || (!j->demand->is_full && !j->demand->full_beside));
+}
+
+/* The tenant's place among its parent's children, by the best of it and below it. */
+static void compete(struct order_pass *p, uint32_t t, struct contender *at)
+{
+    const struct state *s = p->state;
+    struct place *of = &p->of[t];
+    struct contender own = {.job = of->first, .tenant = t, .is_own = true};
+
+    if (own.job && of->best.job)
+        share_weigh(s, &own);
+    if (own.job && (!of->best.job || share_goes_first(s, &own, &of->best)))
+        of->best = own;
+    if (!of->best.job)
+        return;
+    if (of->whole.job != of->best.job) {
+        of->whole = (struct contender){.job = of->best.job, .tenant = t};
+        share_weigh(s, &of->whole);
+    }
+    if (!at->job || share_goes_first(s, &of->whole, at))
+        *at = of->whole;
+}
+
+struct job *order_go_on(struct order_pass *p)
+{
+    struct state *s = p->state;
     const struct settings *settings = s->settings;
     uint32_t n = settings->n_tenants;
-    struct contender *best = xcalloc(n + 1, sizeof(*best)); /* below each; last: the root */
     struct job *winner;
+    bool has_moved;
 
     order_glance(s);
+    has_moved = !p->has_begun || p->glance != s->glance_sum || p->wakes != s->wakes;
+    p->glance = s->glance_sum;
+    p->wakes = s->wakes;
+    p->has_begun = true;
+    for (uint32_t t = 0; t <= n; t++)
+        p->of[t].best.job = NULL;
     for (uint32_t t = n; t-- > 0;) {
         uint32_t parent = settings->tenants[t].parent;
-        struct contender *at = &best[parent == IX_NONE ? n : parent];
-        struct contender own = {.tenant = t, .is_own = true}, whole = {.tenant = t};
 
-        own.job = first_of(s, t, now);
-        if (own.job && best[t].job)
-            share_weigh(s, &own);
-        if (own.job && (!best[t].job || share_goes_first(s, &own, &best[t])))
-            best[t] = own;
-        whole.job = best[t].job;
-        if (whole.job)
-            share_weigh(s, &whole);
-        if (whole.job && (!at->job || share_goes_first(s, &whole, at)))
-            *at = whole;
+        if (!is_first(p, t, has_moved))
+            p->of[t].first = first_of(s, t, p->now);
+        compete(p, t, &p->of[parent == IX_NONE ? n : parent].best);
     }
-    winner = best[n].job;
-    free(best);
+    winner = p->of[n].best.job;
+    p->last = winner ? winner->tenant_ix : IX_NONE;
+    return winner;
+}
+
+struct job *order_next(struct state *s, usec_t now)
+{
+    struct order_pass *p = order_begin(s, now);
+    struct job *winner = order_go_on(p);
+
+    order_end(p);
     return winner;
 }
 

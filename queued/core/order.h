@@ -16,8 +16,13 @@
 void order_add(struct state *s, struct job *j);
 /* Take it out, if it is in one; an empty bucket is dropped. */
 void order_remove(struct state *s, struct job *j);
-/* The next in order, of the buckets that are awake and have one whose back-off is over; NULL:
- * none. It comes again until it is placed or blocked. */
+/* One look at all who wait: again and again the next in order, of the buckets that are awake and
+ * have one whose back-off is over; NULL: none. It is to be blocked before the pass goes on, and
+ * nothing else may happen in between: what was found out of the other tenants holds. */
+struct order_pass *order_begin(struct state *s, usec_t now);
+struct job *order_go_on(struct order_pass *p);
+void order_end(struct order_pass *p);
+/* The first of a pass. */
 struct job *order_next(struct state *s, usec_t now);
 /* Put the bucket to sleep, judged by reservations of seen_backfill_gen, until something that
  * stopped it moves: what is_limited, is_short and is_held_back say. What is short on every model is
