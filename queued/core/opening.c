@@ -20,7 +20,7 @@ void opening_tick(struct state *s, usec_t now)
         v->window = week_window(s->settings, i, now);
         v->closes_at = week_closes(s->settings, i, now);
         v->must_fit = week_must_fit(s->settings, i, now);
-        v->released_gen += at < INT64_MAX; /* its limit may be another */
+        v->released_gen++; /* its limit may be another, or what others keep from it or owe it */
         t->changes_at = at < t->changes_at ? at : t->changes_at;
     }
     backfill_moved(s);

@@ -321,6 +321,23 @@ static void a_window_has_a_limit_and_a_quota_of_its_own(void **state)
     assert_string_equal(x.code, "ExceedsTenantLimit");
 }
 
+static void what_a_tenant_keeps_in_its_window_is_for_others_when_that_closes(void **state)
+{
+    struct core *c = *state;
+    struct job *j;
+
+    window(c)->quota.gpus[SITE_H100] = window(c)->unlent.gpus[SITE_H100] = 32;
+    restart(c);
+    core_pass(c, night);
+    j = submitted(c, "day", 1, HOUR);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, 10 * HOUR - 1);
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, 1);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+}
+
 static void the_estimate_waits_for_the_window(void **state)
 {
     struct core *c = *state;
@@ -353,6 +370,7 @@ int main(void)
         TEST(nobody_is_preempted_for_a_gang_whose_window_is_about_to_close),
         TEST(a_claim_is_given_up_when_the_window_is_gone),
         TEST(a_window_has_a_limit_and_a_quota_of_its_own),
+        TEST(what_a_tenant_keeps_in_its_window_is_for_others_when_that_closes),
         TEST(the_estimate_waits_for_the_window),
     };
 
