@@ -285,8 +285,9 @@ bool order_is_asleep(struct state *s, struct order_entry *e, usec_t now, struct 
     if (sleeps_alike(e))
         return true;
     if (!order_is_awake(s, b)) {
-        e->is_alike |= b->is_blocked && !b->is_limited && !b->is_held_back && !b->is_shut &&
-                       !b->has_victims && !is_shut_out(s, b->key.tenant_ix);
+        /* held back by other reservations than its demand: those may go alone */
+        e->is_alike = b->is_blocked && !b->is_limited && !b->is_held_back && !b->is_shut &&
+                      !b->has_victims && !is_shut_out(s, b->key.tenant_ix);
         return true;
     }
     *ret = eligible(s, b, now);
