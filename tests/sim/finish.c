@@ -104,6 +104,7 @@ static int settle(struct sim *s, usec_t until)
 
 static int cancel_all(struct sim *s)
 {
+    s->client.state = s->state; /* there may have been a crash since its last step */
     for (size_t i = 0; i < s->state->by_id.n; i++) {
         const struct job *j = s->state->by_id.v[i];
 

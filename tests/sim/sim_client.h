@@ -48,7 +48,7 @@ struct promise {
 
 struct client {
     const struct settings *settings;
-    const struct state *state; /* what the door sees; valid in client_step() */
+    const struct state *state; /* what the door sees; valid in a client_*() call */
     struct rng *rng;
     struct faults *faults;
     bool is_busy;    /* asks for more, and mostly for what can run */
