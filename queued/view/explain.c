@@ -363,10 +363,10 @@ bool explain_own(const struct state *s, const struct job *j, usec_t now, struct 
     } else if (j->tenant_ix == IX_NONE) {
         say(x, "UnknownTenant", "tenant %s is no longer in the configuration", j->tenant);
         next_step(x, "have it added again, or cancel and submit under another tenant");
-    } else if (explain_stopped(s, j, x)) {
-        next_step(x, "starts after 'queuectl tenant resume'; the job keeps its age");
     } else if (explain_opening(s, j, now, x)) {
         return true;
+    } else if (explain_stopped(s, j, x)) {
+        next_step(x, "starts after 'queuectl tenant resume'; the job keeps its age");
     } else if (j->demand->has_unknown_level) {
         say(x, "InvalidLevel", "its topology level is no longer in the configuration");
         next_step(x, "cancel and submit with a level that 'queuectl topology' shows");
