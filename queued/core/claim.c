@@ -74,6 +74,59 @@ static bool has_pods(const struct claim *k)
     return false;
 }
 
+/* Are both in one domain of a level? A node without one stands alone. */
+static bool is_shared(const struct state *s, const struct demand *d, uint32_t level,
+                      const struct node *a, const struct node *b)
+{
+    const struct topology *t = &s->cluster.topology;
+    uint32_t home = topology_domain_at(t, a, d->hierarchy, level);
+
+    return a == b || (home != IX_NONE && home == topology_domain_at(t, b, d->hierarchy, level));
+}
+
+/* In the domain that the gang must not leave, and in that of the slice that both are of? */
+static bool are_together(const struct state *s, const struct job *j, const struct member *a,
+                         const struct member *b)
+{
+    const struct demand *d = j->demand;
+    const struct node *m = cluster_node(&s->cluster, a->node_ix),
+                      *n = cluster_node(&s->cluster, b->node_ix);
+    bool is_slice = d->slice_size && a->role == b->role && !job_is_spare(j, b) &&
+                    d->roles[b->role].each.amount[RES_GPUS] &&
+                    a->index / d->slice_size == b->index / d->slice_size;
+
+    return (d->required == IX_NONE || is_shared(s, d, d->required, m, n)) &&
+           (!is_slice || is_shared(s, d, d->slice_level, m, n));
+}
+
+/* Nodes change while they are held, a reboot brings another driver: do its hosts, all known, still
+ * go together? A skew is judged when they are chosen: it changes with nodes that are not its own.
+ */
+static bool go_together(const struct state *s, const struct job *j)
+{
+    const struct member *before = NULL;
+    uint32_t driver = IX_NONE;
+
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        const struct member *m = &j->members[i];
+        const struct node *n = cluster_node(&s->cluster, m->node_ix);
+
+        if (m->phase == MEMBER_ABSENT)
+            continue;
+        if (j->models[m->role] != MODELS_MAX && n->model != j->models[m->role])
+            return false;
+        if (before && !are_together(s, j, before, m))
+            return false;
+        before = m;
+        if (!j->demand->roles[m->role].same_driver)
+            continue;
+        if (driver != IX_NONE && n->driver != driver)
+            return false;
+        driver = n->driver;
+    }
+    return true;
+}
+
 /* Nothing else may be left where it is to run, and no limit be passed on the way, nor one of
  * settings that were changed since. A tenant that was stopped meanwhile, or whose window has
  * closed, starts nothing. */
@@ -96,6 +149,8 @@ static enum verdict look(const struct state *s, const struct job *j)
             return LOST;
         fits = fits && resources_fit(&n->used, &n->total);
     }
+    if (!go_together(s, j))
+        return LOST;
     job_gpus(j, j->models, gpus);
     for (uint32_t m = 0; m < MODELS_MAX; m++)
         fits = fits && (!gpus[m] || has_room(s, j, m, gpus[m]));

@@ -5,8 +5,9 @@
  * the taker's members hold their nodes (of which less than nothing may be free meanwhile), and the
  * tenants count what is coming. Victims of defragmentation have their own new places held as well,
  * and once they have left claim those. It ends in the placement, or comes to nothing: a node that
- * was lost or is refused to it by now, a licence that was taken away, a taker that left the queue,
- * or no room long after the grace. Victims not yet told are spared then.
+ * was lost or is refused to it by now, nodes that do not go together any more (a reboot brought
+ * another driver), a licence that was taken away, a taker that left the queue, or no room long
+ * after the grace. Victims not yet told are spared then.
  */
 #ifndef QUEUED_CORE_CLAIM_H
 #define QUEUED_CORE_CLAIM_H

@@ -413,6 +413,76 @@ static void of_equal_gangs_the_one_with_the_smaller_id_leaves(void **state)
     two_check(c);
 }
 
+/* A taker of two nodes, which are held for it until a lower gang has left them. */
+static struct job *claim_of_two(struct core *c, const char *required, uint32_t slice)
+{
+    struct job *low = two_running(c, "a", "low", LOW, 4), *taker;
+    struct spec *s = site_spec("taker", 2, 8);
+
+    s->topology_required = required;
+    s->slice_size = slice;
+    s->slice_level = slice ? "rack" : NULL;
+    taker = submit_of(c, s, "a", HIGH);
+    (void)core_cycle(c);
+    assert_int_equal(low->state, JOB_PREEMPTING);
+    assert_non_null(taker->claim);
+    core_gone_all(c, low->id);
+    return taker;
+}
+
+/* One of its nodes comes back as another: it starts on two others. */
+static void change(struct core *c, struct job *taker, struct node_fact *f)
+{
+    uint32_t ix = taker->members[0].node_ix;
+
+    core_node(c, f);
+    (void)core_cycle(c);
+    (void)core_cycle(c);
+    assert_int_equal(taker->state, JOB_BINDING);
+    assert_int_not_equal(taker->members[0].node_ix, ix);
+    assert_int_not_equal(taker->members[1].node_ix, ix);
+    two_check(c);
+}
+
+static const char *first_host(struct core *c, const struct job *j)
+{
+    return cluster_node(&c->state->cluster, j->members[0].node_ix)->name;
+}
+
+static void a_claim_is_dropped_when_a_reboot_brings_another_driver(void **state)
+{
+    struct core *c = *state;
+    struct job *taker = claim_of_two(c, NULL, 0);
+    struct node_fact *f = site_node(first_host(c, taker), "b0", "r0", SITE_H100, 8);
+
+    site_node_label(f, "nvidia.com/cuda.driver-version.full", "550.1");
+    change(c, taker, f);
+}
+
+static void a_claim_is_dropped_when_a_node_has_other_gpus(void **state)
+{
+    struct core *c = *state;
+    struct job *taker = claim_of_two(c, NULL, 0);
+
+    change(c, taker, site_node(first_host(c, taker), "b0", "r0", SITE_H200, 8));
+}
+
+static void a_claim_is_dropped_when_a_node_leaves_the_domain_of_the_others(void **state)
+{
+    struct core *c = *state;
+    struct job *taker = claim_of_two(c, "rack", 0);
+
+    change(c, taker, site_node(first_host(c, taker), "b0", "r7", SITE_H100, 8));
+}
+
+static void a_claim_is_dropped_when_a_node_leaves_the_domain_of_its_slice(void **state)
+{
+    struct core *c = *state;
+    struct job *taker = claim_of_two(c, NULL, 2);
+
+    change(c, taker, site_node(first_host(c, taker), "b0", "r7", SITE_H100, 8));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, two_set_up, core_tear_down)
 
 int main(void)
@@ -429,6 +499,10 @@ int main(void)
         TEST(a_taker_that_is_held_gives_back_and_may_take_again),
         TEST(a_taker_that_is_no_more_above_its_victim_gives_back),
         TEST(a_claim_on_a_node_that_is_drained_moves_elsewhere),
+        TEST(a_claim_is_dropped_when_a_reboot_brings_another_driver),
+        TEST(a_claim_is_dropped_when_a_node_has_other_gpus),
+        TEST(a_claim_is_dropped_when_a_node_leaves_the_domain_of_the_others),
+        TEST(a_claim_is_dropped_when_a_node_leaves_the_domain_of_its_slice),
         TEST(a_claim_waits_while_the_api_server_is_away),
         TEST(nobody_leaves_for_nodes_that_are_reserved_for_others_yet),
         TEST(a_gang_is_a_victim_from_the_microsecond_of_min_runtime_on),
