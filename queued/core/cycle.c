@@ -156,13 +156,18 @@ static bool admits(const struct state *s, const struct job *j, const uint64_t *g
     return true;
 }
 
+bool cycle_admits_gpus(const struct state *s, const struct job *j, const uint64_t *gpus)
+{
+    return admits(s, j, gpus) && leaves_unlent(s, &s->cluster, j, gpus);
+}
+
 bool cycle_admits_pods(const struct state *s, const struct job *j, const uint8_t *models,
                        const uint32_t *counts)
 {
     uint64_t gpus[MODELS_MAX];
 
     gpus_of(j->demand, models, counts, gpus);
-    return admits(s, j, gpus) && leaves_unlent(s, &s->cluster, j, gpus);
+    return cycle_admits_gpus(s, j, gpus);
 }
 
 bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models)

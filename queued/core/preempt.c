@@ -3,8 +3,10 @@
  *
  * A victim is a whole gang, or a step of what an elastic one has beyond its need. Cost, compared in
  * this order: highest priority of gangs, their number, highest priority of steps, GPU time lost. In
- * a domain victims go, cheapest first, in doubling numbers until the taker fits; then each is given
- * back, the dearest first, if the taker still fits. If that ends in no legal set, all go first.
+ * a domain victims go, cheapest first, in doubling numbers until the taker fits, then in halves to
+ * as few as do; then each is given back, the dearest first, if the taker still fits. If that ends
+ * in no legal set, all go first. What a limit or quota stops is planned over all domains as one,
+ * too.
  */
 #include "core/preempt.h"
 
@@ -40,10 +42,38 @@ static bool fits(struct plan *p)
     return true;
 }
 
+/* The first n of those that were taken are gone. */
+static void keep_out(struct plan *p, size_t n)
+{
+    while (p->n_out < n)
+        part_take(p, p->out.v[p->n_out++]);
+    while (p->n_out > n)
+        part_give(p, p->out.v[--p->n_out]);
+}
+
+/* As few as do, of which `less` do not: one that was taken in vain may be dearer, and be placed on.
+ */
+static bool take_fewest(struct plan *p, size_t less)
+{
+    size_t enough = p->n_out;
+
+    while (enough - less > 1) {
+        size_t mid = less + (enough - less) / 2;
+
+        keep_out(p, mid);
+        if (fits(p))
+            enough = mid;
+        else
+            less = mid;
+    }
+    keep_out(p, enough);
+    return true;
+}
+
 /* Take victims of a domain, each legal after those before it, until the taker fits; or all. */
 static bool take_enough(struct plan *p, const struct choice *c, bool is_all)
 {
-    size_t next = is_all ? SIZE_MAX : c->n_bound;
+    size_t next = is_all ? SIZE_MAX : c->n_bound, less = 0;
 
     p->out.n = p->n_out = 0;
     for (size_t i = c->from; i < c->to; i++) {
@@ -54,10 +84,11 @@ static bool take_enough(struct plan *p, const struct choice *c, bool is_all)
         if (p->n_out < next)
             continue;
         if (fits(p))
-            return true;
+            return take_fewest(p, less);
+        less = p->n_out;
         next = 2 * p->n_out;
     }
-    return p->n_out && fits(p);
+    return p->n_out > less && fits(p) && (is_all || take_fewest(p, less));
 }
 
 /* Whoever was taken is there again. */
@@ -247,6 +278,7 @@ static void begin(struct plan *p)
             tenant->used[m] += (uint64_t)tenant->coming[m];
         memset(tenant->coming, 0, sizeof(tenant->coming));
     }
+    p->is_limited = !cycle_admits_gpus(&p->shadow, p->taker, p->gpus);
     for (size_t i = 0; i < s->active.n; i++) {
         struct job *v = s->active.v[i];
 
@@ -289,11 +321,12 @@ static void fork_future(struct plan *p)
     memcpy(p->base, p->shadow.tenants.v, p->base_size);
 }
 
-/* With the models that were guessed. false: what ends anyway is enough. */
-static bool plan_with_these(struct plan *p, bool *ret_has_victims)
+/* Domain by domain, or all as one. false: what ends anyway is enough. */
+static bool look(struct plan *p, bool is_wide, bool *ret_has_victims)
 {
     bool is_needed = true;
 
+    p->is_wide = is_wide;
     p->parts.n = p->choices.n = p->surplus.pods.n = 0;
     begin(p);
     if (p->parts.n) {
@@ -309,6 +342,15 @@ static bool plan_with_these(struct plan *p, bool *ret_has_victims)
     free(p->base);
     free(p->shadow.tenants.v);
     return is_needed;
+}
+
+/* With the models that were guessed. A limit is full of GPUs wherever they are: whom it stops may
+ * need victims where it would not run. */
+static bool plan_with_these(struct plan *p, bool *ret_has_victims)
+{
+    p->is_parted = p->taker->demand->required != IX_NONE;
+    return look(p, false, ret_has_victims) &&
+           (!p->is_limited || !p->is_parted || look(p, true, ret_has_victims));
 }
 
 bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev)

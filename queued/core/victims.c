@@ -72,27 +72,30 @@ static uint32_t domain_of(const struct plan *p, const struct node *n)
 {
     const struct demand *d = p->taker->demand;
 
-    if (d->required == IX_NONE)
+    if (d->required == IX_NONE || p->is_wide)
         return 0;
     if (d->required >= p->s->settings->hierarchies[d->hierarchy].n_levels)
         return n->ix;
     return topology_domain_at(&p->s->cluster.topology, n, d->hierarchy, d->required);
 }
 
-/* Could any pod of the taker go there, were it empty? */
-static bool is_of_use(const struct plan *p, const struct node *n)
+/* Could any pod of the taker go there, were it empty? Or may it be charged what goes there? */
+static bool is_of_use(struct plan *p, const struct node *n)
 {
     const struct demand *d = p->taker->demand;
     bool has_model = n->model < MODELS_MAX && p->gpus[n->model];
 
+    if (p->is_wide && has_model)
+        return true;
     for (uint32_t r = 0; r < d->n_roles; r++)
         if ((has_model || !d->roles[r].each.amount[RES_GPUS]) && role_allows(&d->roles[r], n))
             return true;
+    p->is_parted |= has_model;
     return false;
 }
 
 /* Of all members: where they are of use. */
-static uint32_t *list_domains(const struct plan *p, const struct job *v)
+static uint32_t *list_domains(struct plan *p, const struct job *v)
 {
     uint32_t *ret = xcalloc(v->n_members, sizeof(*ret));
 

@@ -42,6 +42,9 @@ struct plan {
     struct job *taker;
     usec_t now;
     uint64_t gpus[MODELS_MAX]; /* that the taker would be charged */
+    bool is_limited;           /* it may not be charged for them as the tenants are */
+    bool is_parted;            /* some victims are where it would not run */
+    bool is_wide;              /* all are looked at as if they were in one domain */
     VEC(struct part) parts;
     struct surplus surplus; /* of those that are steps */
     VEC(struct choice) choices;

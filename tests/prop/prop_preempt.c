@@ -273,42 +273,64 @@ static void live(struct core *c, struct rng *g, bool is_all)
     core_forget(c);
 }
 
+static void run(uint64_t seed)
+{
+    struct rng g = {seed};
+    struct core c;
+    unsigned told = 0;
+
+    make(&c, &g);
+    for (int step = 0; step < STEPS; step++) {
+        core_pass(&c, rng_between(&g, 1, 400) * USEC_PER_SEC);
+        for (uint32_t n = rng_below(&g, 3); n > 0; n--)
+            submit(&c, &g);
+        (void)decide(&c);
+        live(&c, &g, false);
+    }
+    for (int step = 0; step < SETTLE; step++) { /* nobody comes, nobody ends: it must rest */
+        live(&c, &g, true);
+        (void)decide(&c);
+        live(&c, &g, true);
+        core_pass(&c, 700 * USEC_PER_SEC);
+        told = decide(&c);
+    }
+    assert_int_equal(told, 0);
+    assert_int_equal(c.state->claims.n, 0);
+    core_fini(&c);
+}
+
 static void nobody_leaves_in_vain_or_for_ever(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct rng g = {seed};
-        struct core c;
-        unsigned told = 0;
-
-        make(&c, &g);
-        for (int step = 0; step < STEPS; step++) {
-            core_pass(&c, rng_between(&g, 1, 400) * USEC_PER_SEC);
-            for (uint32_t n = rng_below(&g, 3); n > 0; n--)
-                submit(&c, &g);
-            (void)decide(&c);
-            live(&c, &g, false);
-        }
-        for (int step = 0; step < SETTLE; step++) { /* nobody comes, nobody ends: it must rest */
-            live(&c, &g, true);
-            (void)decide(&c);
-            live(&c, &g, true);
-            core_pass(&c, 700 * USEC_PER_SEC);
-            told = decide(&c);
-        }
-        assert_int_equal(told, 0);
-        assert_int_equal(c.state->claims.n, 0);
-        core_fini(&c);
-    }
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        run(seed);
     assert_true(n_claims > SEEDS);
     assert_true(n_reclaims > SEEDS / 10);
     assert_true(n_several > SEEDS / 10);
     assert_true(n_shrinks > SEEDS / 10);
 }
 
+/* Surplus in another rack made room below the tenant's limit. */
+static void what_a_limit_stops_takes_surplus_of_other_domains_too(void **state)
+{
+    (void)state;
+    run(50972);
+}
+
+/* The surplus on one node was enough, but a whole gang that went with it left another. */
+static void no_gang_leaves_for_having_been_looked_at_with_enough_surplus(void **state)
+{
+    (void)state;
+    run(5015);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nobody_leaves_in_vain_or_for_ever)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_leaves_in_vain_or_for_ever),
+        cmocka_unit_test(what_a_limit_stops_takes_surplus_of_other_domains_too),
+        cmocka_unit_test(no_gang_leaves_for_having_been_looked_at_with_enough_surplus),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
