@@ -89,31 +89,73 @@ static uint32_t driver_of(const struct state *s, const struct job *j, const stru
     return IX_NONE;
 }
 
+/* Does the skew of a role hold in this scope with its members on these nodes? */
+static bool is_spread(const struct state *s, const struct job *j, const struct spread_scope *scope,
+                      const uint32_t *at)
+{
+    const struct spread *groups = spread_groups(&s->cluster, scope->role);
+    uint32_t *pods = xcalloc(groups->n_groups + 1, sizeof(*pods)), skew;
+
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        uint32_t g = spread_group(groups, at[i]);
+
+        if (&j->demand->roles[j->members[i].role] == scope->role && g != IX_NONE)
+            pods[g]++;
+    }
+    skew = spread_skew(pods, groups->n_groups, spread_count(&s->cluster, scope));
+    free(pods);
+    return skew <= scope->role->spread.max_skew;
+}
+
+static bool must_spread(const struct demand_role *role)
+{
+    return role->spread.key && !role->spread.is_soft;
+}
+
+bool replace_keeps_spreads(const struct state *s, const struct job *j, const uint32_t *at)
+{
+    const struct demand *d = j->demand;
+    bool is_bound = d->required < s->settings->hierarchies[d->hierarchy].n_levels;
+    bool keeps = true;
+
+    if (d->required != IX_NONE && !is_bound) /* one host for all */
+        return true;
+    for (uint32_t r = 0; r < d->n_roles && keeps; r++) {
+        struct spread_scope scope = {&d->roles[r], j->models[r], IX_NONE, IX_NONE};
+
+        for (uint32_t i = 0; i < j->n_members; i++) {
+            const struct node *n = cluster_node(&s->cluster, at[i]);
+
+            if (!n || j->members[i].role != r)
+                continue;
+            scope.driver = n->driver;
+            if (is_bound)
+                scope.home = topology_domain_at(&s->cluster.topology, n, d->hierarchy, d->required);
+        }
+        keeps = !must_spread(scope.role) || is_spread(s, j, &scope, at);
+    }
+    return keeps;
+}
+
 /* Does the skew of its role hold with m on this node? */
 static bool keeps_spread(const struct state *s, const struct job *j, const struct member *m,
                          const struct node *n, uint32_t home)
 {
     const struct demand_role *role = &j->demand->roles[m->role];
     struct spread_scope scope = {role, j->models[m->role], n->driver, home};
-    const struct spread *groups;
-    uint32_t *pods, skew;
+    uint32_t *at;
+    bool keeps;
 
-    if (!role->spread.key || role->spread.is_soft)
+    if (!must_spread(role))
         return true;
-    groups = spread_groups(&s->cluster, role);
-    if (spread_group(groups, n->ix) == IX_NONE)
+    if (spread_group(spread_groups(&s->cluster, role), n->ix) == IX_NONE)
         return false;
-    pods = xcalloc(groups->n_groups + 1, sizeof(*pods));
-    for (uint32_t i = 0; i < j->n_members; i++) {
-        const struct member *o = &j->members[i];
-        uint32_t g = spread_group(groups, o == m ? n->ix : o->node_ix);
-
-        if (o->role == m->role && g != IX_NONE)
-            pods[g]++;
-    }
-    skew = spread_skew(pods, groups->n_groups, spread_count(&s->cluster, &scope));
-    free(pods);
-    return skew <= role->spread.max_skew;
+    at = xcalloc(j->n_members, sizeof(*at));
+    for (uint32_t i = 0; i < j->n_members; i++)
+        at[i] = &j->members[i] == m ? n->ix : j->members[i].node_ix;
+    keeps = is_spread(s, j, &scope, at);
+    free(at);
+    return keeps;
 }
 
 static bool may_take(const struct job *j, const struct member *m, const struct node *n)

@@ -13,6 +13,9 @@ bool replace_fits(const struct state *s, const struct job *j, const struct membe
 /* Is this node, of a spare, in the domain of the member's slice? */
 bool replace_joins(const struct state *s, const struct job *j, const struct member *m,
                    const struct node *n);
+/* Do the skews that the roles ask for hold with all members on these nodes? at: by member, IX_NONE
+ * none. */
+bool replace_keeps_spreads(const struct state *s, const struct job *j, const uint32_t *at);
 /* The host that takes the member: in the required domain of the others, not excluded for the job,
  * with room. The nearest to its neighbour by rank, then one that the gang uses already, then the
  * fullest, then the first by name. IX_NONE: there is none. */

@@ -7,9 +7,11 @@
 
 #include "core/mend.h"
 #include "core/place.h"
+#include "core/replace.h"
 #include "life/claimed.h"
 #include "life/mended.h"
 #include "spec/failure.h"
+#include "util/mem.h"
 
 bool kept_is_good(const struct state *s, const struct job *j, const struct member *m)
 {
@@ -83,6 +85,19 @@ static bool has_one_driver(const struct state *s, const struct job *j, const str
     return true;
 }
 
+/* Nodes may have come, gone or changed their labels while it ran, and a spare be elsewhere. */
+static bool is_spread(const struct state *s, const struct job *j, const struct ev_placed *to)
+{
+    uint32_t *at = xcalloc(to->n, sizeof(*at));
+    bool is_so;
+
+    for (uint32_t i = 0; i < to->n; i++)
+        at[i] = to->members[i].node_ix;
+    is_so = replace_keeps_spreads(s, j, at);
+    free(at);
+    return is_so;
+}
+
 /* Its hosts from now on: its own, else of spares, else near the others; false: there are not
  * enough.
  */
@@ -109,7 +124,7 @@ static bool find_place(struct state *s, struct job *j, struct ev_placed *ret)
     memcpy(ret->models, j->models, sizeof(ret->models));
     memcpy(ret->fixed_cpu_milli, j->fixed_cpu_milli, sizeof(ret->fixed_cpu_milli));
     memcpy(ret->fixed_memory_bytes, j->fixed_memory_bytes, sizeof(ret->fixed_memory_bytes));
-    if (has_one_driver(s, j, ret))
+    if (has_one_driver(s, j, ret) && is_spread(s, j, ret))
         return true;
     free(ret->members);
     return false;

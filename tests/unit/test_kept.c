@@ -248,6 +248,33 @@ static void a_spare_takes_over_in_the_domain_of_the_slice(void **state)
     check(c);
 }
 
+/* Two, one and the spare in three racks: it can take over from one of the two only. */
+static void a_spare_takes_no_part_that_breaks_the_spread(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("j", 3, 8);
+    uint32_t lone = 0;
+    struct job *j;
+
+    for (uint32_t i = 0; i < 2; i++)
+        core_node(c, site_node((char[]){'m', (char)('0' + i), '\0'}, "b1", "r0", SITE_H100, 8));
+    s->roles[0].spares = 1;
+    s->roles[0].spread = (struct spec_spread){.key = xstrdup("rack"), .max_skew = 1};
+    j = core_running(c, s);
+    while (rack_of(c, j, lone) == rack_of(c, j, (lone + 1) % 3) ||
+           rack_of(c, j, lone) == rack_of(c, j, (lone + 2) % 3))
+        lone++;
+    assert_int_not_equal(rack_of(c, j, 3), rack_of(c, j, (lone + 1) % 3));
+    lose_node(c, j, lone);
+    core_gone(c, j, (lone + 1) % 3);
+    core_gone(c, j, (lone + 2) % 3);
+    assert_int_equal(j->state, JOB_PENDING);
+    assert_null(j->claim);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->state, JOB_BINDING);
+    check(c);
+}
+
 /* The only free node is for the lost pod. */
 static void an_estimate_has_lost_pods_made_again_first(void **state)
 {
@@ -281,6 +308,7 @@ int main(void)
         TEST(what_was_kept_is_free_when_it_is_cancelled_meanwhile),
         TEST(a_spare_of_another_domain_does_not_break_a_slice),
         TEST(a_spare_takes_over_in_the_domain_of_the_slice),
+        TEST(a_spare_takes_no_part_that_breaks_the_spread),
         TEST(an_estimate_has_lost_pods_made_again_first),
         TEST(a_kept_host_that_is_lost_meanwhile_is_replaced_too),
     };
