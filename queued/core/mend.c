@@ -50,7 +50,8 @@ static bool is_kept(const struct state *s, const struct job *j, const struct mem
 {
     const struct node *n = cluster_node(&s->cluster, node_ix);
 
-    return m->phase == MEMBER_KEPT && n && n->is_usable && !place_excludes(j->excluded, node_ix);
+    return m->phase == MEMBER_KEPT && n && n->is_usable && !place_excludes(j->excluded, node_ix) &&
+           replace_joins(s, j, m, n);
 }
 
 /* Hosts of the lost members into their node_ix: where they were, else of spares, else near the

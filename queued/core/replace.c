@@ -76,13 +76,13 @@ static bool is_used(const struct job *j, uint32_t node_ix)
     return false;
 }
 
-/* The driver of the gang's other hosts; IX_NONE: any will do. */
+/* The driver of the hosts of the gang's other pods; IX_NONE: any will do. */
 static uint32_t driver_of(const struct state *s, const struct job *j, const struct member *m)
 {
     for (uint32_t i = 0; i < j->n_members && j->demand->roles[m->role].same_driver; i++) {
         const struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
 
-        if (&j->members[i] != m && n && n->is_known &&
+        if (&j->members[i] != m && n && n->is_known && j->members[i].phase != MEMBER_SPARE &&
             j->demand->roles[j->members[i].role].same_driver)
             return n->driver;
     }
@@ -182,57 +182,71 @@ static bool may_take(const struct job *j, const struct member *m, const struct n
     return resources_times(&asks, &free_now, pods) == pods;
 }
 
-bool replace_fits(const struct state *s, const struct job *j, const struct member *m,
-                  uint32_t node_ix)
-{
-    const struct node *n = cluster_node(&s->cluster, node_ix);
+/* What binds the member to the others. */
+struct ties {
+    const struct node *near; /* whose domain it must be in; NULL: out of sight */
+    uint32_t level;          /* of that domain, the narrower one; IX_NONE: none */
+    uint32_t home;           /* the domain itself */
+    uint32_t driver;         /* of the gang's other hosts; IX_NONE: any will do */
+};
 
-    return n && may_take(j, m, n) && !window_has(window_closed(s, j, s->now), node_ix);
+static struct ties ties_of(const struct state *s, const struct job *j, const struct member *m)
+{
+    const struct demand *d = j->demand;
+    struct ties t = {neighbour_of(s, j, m), slice_of(j, m) ? d->slice_level : d->required, IX_NONE,
+                     driver_of(s, j, m)};
+
+    if (t.level != IX_NONE && t.near)
+        t.home = topology_domain_at(&s->cluster.topology, t.near, d->hierarchy, t.level);
+    return t;
+}
+
+static bool joins(const struct state *s, const struct job *j, const struct ties *t,
+                  const struct node *n)
+{
+    uint32_t h = j->demand->hierarchy;
+
+    if (t->driver != IX_NONE && n->driver != t->driver)
+        return false;
+    return t->level == IX_NONE || n == t->near ||
+           (t->home != IX_NONE &&
+            topology_domain_at(&s->cluster.topology, n, h, t->level) == t->home);
 }
 
 bool replace_joins(const struct state *s, const struct job *j, const struct member *m,
                    const struct node *n)
 {
-    const struct demand *d = j->demand;
-    const struct node *near = neighbour_of(s, j, m);
-    uint32_t home;
+    struct ties t = ties_of(s, j, m);
 
-    if (!slice_of(j, m) || !near)
-        return true;
-    home = topology_domain_at(&s->cluster.topology, near, d->hierarchy, d->slice_level);
-    return home != IX_NONE &&
-           home == topology_domain_at(&s->cluster.topology, n, d->hierarchy, d->slice_level);
+    if (!t.near)
+        t.level = IX_NONE; /* nobody knows a better one */
+    return joins(s, j, &t, n);
+}
+
+bool replace_fits(const struct state *s, const struct job *j, const struct member *m,
+                  uint32_t node_ix)
+{
+    const struct node *n = cluster_node(&s->cluster, node_ix);
+
+    return n && may_take(j, m, n) && replace_joins(s, j, m, n) &&
+           !window_has(window_closed(s, j, s->now), node_ix);
 }
 
 uint32_t replace_host(const struct state *s, const struct job *j, const struct member *m)
 {
-    const struct demand *d = j->demand;
-    const struct node *near = neighbour_of(s, j, m);
-    uint32_t home = IX_NONE, best = IX_NONE, driver = driver_of(s, j, m);
-    uint32_t level = slice_of(j, m) ? d->slice_level : d->required; /* the narrower one */
+    const struct ties t = ties_of(s, j, m);
     const uint64_t *closed = window_closed(s, j, s->now);
+    uint32_t best = IX_NONE;
     struct merit best_merit = {0};
 
-    if (level != IX_NONE) {
-        /* one host for all: there is no other; a neighbour out of sight: nobody knows the domain */
-        if (level >= s->settings->hierarchies[d->hierarchy].n_levels || !near)
-            return IX_NONE;
-        home = topology_domain_at(&s->cluster.topology, near, d->hierarchy, level);
-        if (home == IX_NONE)
-            return IX_NONE;
-    }
     for (size_t i = 0; i < s->cluster.by_name.n; i++) {
         const struct node *n = s->cluster.nodes.v[s->cluster.by_name.v[i]];
         struct merit merit = {.free_gpus = node_free_gpus(n)};
 
-        if (home != IX_NONE &&
-            topology_domain_at(&s->cluster.topology, n, d->hierarchy, level) != home)
+        if (!joins(s, j, &t, n) || !may_take(j, m, n) || window_has(closed, n->ix) ||
+            !keeps_spread(s, j, m, n, t.home))
             continue;
-        if (driver != IX_NONE && n->driver != driver)
-            continue;
-        if (!may_take(j, m, n) || window_has(closed, n->ix) || !keeps_spread(s, j, m, n, home))
-            continue;
-        merit.shared = near ? shared_levels(s, d, near, n) : 0;
+        merit.shared = t.near ? shared_levels(s, j->demand, t.near, n) : 0;
         merit.is_used = is_used(j, n->ix);
         if (best == IX_NONE || is_better(&merit, &best_merit)) {
             best = n->ix;

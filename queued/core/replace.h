@@ -10,7 +10,9 @@
 /* Does a host that the member was on take it again? */
 bool replace_fits(const struct state *s, const struct job *j, const struct member *m,
                   uint32_t node_ix);
-/* Is this node, of a spare, in the domain of the member's slice? */
+/* Does this node go with the hosts of the others: their driver, the domain that they must not
+ * leave?
+ */
 bool replace_joins(const struct state *s, const struct job *j, const struct member *m,
                    const struct node *n);
 /* Do the skews that the roles ask for hold with all members on these nodes? at: by member, IX_NONE

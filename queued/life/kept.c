@@ -68,23 +68,6 @@ void kept_drop(struct state *s, struct job *j)
     mended_free_spares(s, j);
 }
 
-/* All pods are new and need one driver; that of a host may have become another while it ran. */
-static bool has_one_driver(const struct state *s, const struct job *j, const struct ev_placed *to)
-{
-    uint32_t driver = IX_NONE;
-
-    for (uint32_t i = 0; i < j->n_members; i++) {
-        const struct node *n = cluster_node(&s->cluster, to->members[i].node_ix);
-
-        if (!n || !j->demand->roles[j->members[i].role].same_driver)
-            continue;
-        if (driver != IX_NONE && n->driver != driver)
-            return false;
-        driver = n->driver;
-    }
-    return true;
-}
-
 /* Nodes may have come, gone or changed their labels while it ran, and a spare be elsewhere. */
 static bool is_spread(const struct state *s, const struct job *j, const struct ev_placed *to)
 {
@@ -124,7 +107,7 @@ static bool find_place(struct state *s, struct job *j, struct ev_placed *ret)
     memcpy(ret->models, j->models, sizeof(ret->models));
     memcpy(ret->fixed_cpu_milli, j->fixed_cpu_milli, sizeof(ret->fixed_cpu_milli));
     memcpy(ret->fixed_memory_bytes, j->fixed_memory_bytes, sizeof(ret->fixed_memory_bytes));
-    if (has_one_driver(s, j, ret) && is_spread(s, j, ret))
+    if (is_spread(s, j, ret))
         return true;
     free(ret->members);
     return false;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "util/mem.h"
 #include "view/explain.h"
 
 #include "../fake/fake_core.h"
@@ -138,6 +139,101 @@ static void a_host_that_is_replaced_has_the_driver_of_the_others(void **state)
     assert_string_equal(cluster_node(&c->state->cluster, j->members[1].node_ix)->name, "n3");
 }
 
+static const struct node *host_of(const struct core *c, const struct job *j, uint32_t member)
+{
+    return cluster_node(&c->state->cluster, j->members[member].node_ix);
+}
+
+/* On n0 to n2, of the four nodes that there are. */
+static struct job *running(struct core *c, enum spec_scope scope, uint32_t pods, uint32_t spares)
+{
+    struct spec *s = site_spec("job", pods, 8);
+    struct job *j;
+
+    s->failure.scope = scope;
+    s->roles[0].spares = spares;
+    core_nodes(c, 4);
+    j = submit(c, s);
+    assert_int_equal(j->state, JOB_BINDING);
+    for (uint32_t i = 0; i < pods; i++)
+        core_see(c, j, i, POD_RUNNING, 0);
+    assert_int_equal(j->state, JOB_RUNNING);
+    return j;
+}
+
+/* A member loses its pod, and its node comes back with this driver. */
+static void reboot(struct core *c, const struct job *j, uint32_t member, const char *version)
+{
+    const char *name = host_of(c, j, member)->name;
+
+    core_gone(c, j, member);
+    core_node(c, with_driver(name, name[1] < '2' ? "r0" : "r1", version));
+}
+
+static void a_pod_made_again_stays_on_a_host_that_has_the_driver_of_the_others(void **state)
+{
+    static const char *const versions[] = {NULL, "550.1"};
+    struct core *c = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+        struct job *j = running(c, SPEC_SCOPE_POD, 3, 0);
+
+        reboot(c, j, 1, versions[i]);
+        assert_int_equal(j->state, JOB_RUNNING);
+        assert_int_equal(core_cycle(c), 1);
+        assert_string_equal(host_of(c, j, 1)->name, i ? "n3" : "n1");
+        (void)core_cancel(c, j->id);
+        core_gone_all(c, j->id);
+        core_service_gone(c, j->id);
+    }
+}
+
+static void a_pod_that_no_host_with_the_driver_of_the_others_takes_restarts_the_gang(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running(c, SPEC_SCOPE_POD, 4, 0);
+
+    reboot(c, j, 1, "550.1");
+    assert_int_equal(core_cycle(c), 0);
+    core_pass(c, j->start_timeout_us);
+    assert_int_equal(j->state, JOB_RESTARTING);
+    assert_string_equal(j->reason.code, "ReplaceTimeout");
+}
+
+static void a_spare_whose_driver_has_become_another_does_not_take_over(void **state)
+{
+    struct core *c = *state;
+    struct job *j = running(c, SPEC_SCOPE_POD, 2, 1);
+
+    assert_string_equal(host_of(c, j, 2)->name, "n2");
+    core_node(c, with_driver("n2", "r1", "550.1"));
+    reboot(c, j, 1, "550.1");
+    assert_int_equal(core_cycle(c), 1);
+    assert_string_equal(host_of(c, j, 1)->name, "n3");
+}
+
+static void
+a_host_held_for_a_pod_that_restarts_is_left_when_its_driver_has_become_another(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 1, 8);
+    struct job *j;
+
+    s->failure.scope = SPEC_SCOPE_ROLE;
+    site_role(s, "second", 2, 8);
+    core_nodes(c, 4);
+    j = submit(c, s);
+    for (uint32_t i = 0; i < 3; i++)
+        core_see(c, j, i, POD_RUNNING, 0);
+    core_gone(c, j, 2);
+    assert_int_equal(j->state, JOB_RUNNING);
+    core_see(c, j, 1, POD_FAILED, 143);
+    assert_int_equal(j->members[1].phase, MEMBER_KEPT);
+    core_node(c, with_driver(host_of(c, j, 1)->name, "r1", "550.1"));
+    assert_int_equal(core_cycle(c), 1);
+    assert_string_equal(host_of(c, j, 1)->name, "n1");
+}
+
 #define PLACE(name) cmocka_unit_test_setup_teardown(name, place_set_up, place_tear_down)
 #define CORE(name)  cmocka_unit_test_setup_teardown(name, core_set_up, core_tear_down)
 
@@ -149,6 +245,10 @@ int main(void)
         PLACE(the_better_placement_wins_over_the_newer_driver),
         PLACE(unknown_is_a_driver_of_its_own_and_roles_without_gpus_have_none),
         CORE(why_counts_the_pods_of_each_driver),
+        CORE(a_pod_made_again_stays_on_a_host_that_has_the_driver_of_the_others),
+        CORE(a_pod_that_no_host_with_the_driver_of_the_others_takes_restarts_the_gang),
+        CORE(a_spare_whose_driver_has_become_another_does_not_take_over),
+        CORE(a_host_held_for_a_pod_that_restarts_is_left_when_its_driver_has_become_another),
         CORE(a_host_that_is_replaced_has_the_driver_of_the_others),
     };
 
