@@ -20,6 +20,22 @@ static int passed(struct sim *s, const char *what, uint32_t tenant, uint32_t mod
                    s->settings->tenants[tenant].path, what, s->settings->models[model].name);
 }
 
+/* Whose quota judges its gangs at all times; IX_NONE: nobody's, or another's in some window, and
+ * gangs that were begun by that one hold on. */
+static uint32_t judge_of(const struct settings *s, uint32_t tenant, uint32_t model)
+{
+    for (; tenant != IX_NONE; tenant = s->tenants[tenant].parent) {
+        const struct tenant_setting *t = &s->tenants[tenant];
+
+        if (t->quota.gpus[model] >= 0)
+            return tenant;
+        for (uint32_t w = 0; w < t->n_windows; w++)
+            if (t->windows[w].quota.gpus[model] >= 0)
+                return IX_NONE;
+    }
+    return IX_NONE;
+}
+
 /* What all gangs of a tenant and below it hold of a model; firm: of those that cannot be taken,
  * and that this tenant's quota judges. 0: all of it was decided under other rights. */
 static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool is_firm)
@@ -30,14 +46,12 @@ static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool 
     for (size_t i = 0; i < s->state->active.n; i++) {
         const struct job *j = s->state->active.v[i];
         uint64_t gpus[MODELS_MAX];
-        uint32_t t = j->tenant_ix, at = IX_NONE;
+        uint32_t t = j->tenant_ix;
 
         if (!j->charged_gpus || (is_firm && j->demand->is_preemptible))
             continue;
-        if (is_firm) {
-            (void)tenant_quota(&s->state->tenants, t, model, &at);
-            t = at == tenant ? at : IX_NONE;
-        }
+        if (is_firm)
+            t = judge_of(s->settings, t, model) == tenant ? tenant : IX_NONE;
         while (t != IX_NONE && t != tenant)
             t = s->settings->tenants[t].parent;
         if (t == IX_NONE)
