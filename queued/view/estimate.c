@@ -10,13 +10,13 @@
 
 #include "core/array.h"
 #include "core/backfill.h"
-#include "core/claim.h"
 #include "core/elastic.h"
 #include "core/cycle.h"
 #include "core/order.h"
 #include "core/preempt.h"
 #include "core/relax.h"
 #include "core/window.h"
+#include "life/claimed.h"
 #include "life/depend.h"
 #include "life/job_life.h"
 #include "life/state_apply.h"
@@ -115,7 +115,7 @@ static void give_up_due(struct plan *p, usec_t now)
         if (gives_up_at(j) > now)
             continue;
         if (j->claim)
-            continue; /* it will not be long */
+            claim_drop(p->s, j);
         order_remove(p->s, j);
         j->state = JOB_TIMED_OUT;
         settle(p, i, ESTIMATE_TIMES_OUT, now);
