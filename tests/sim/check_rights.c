@@ -90,8 +90,8 @@ int check_rights(struct sim *s)
     return 0;
 }
 
-/* By the calendar itself: a gang that was decided in this turn was inside its tenant's windows, and
- * no room is kept for one outside them. */
+/* By the calendar itself: a gang that was decided in this turn, and by this calendar, was inside
+ * its tenant's windows, and no room is kept for one outside them. */
 int check_windows(struct sim *s)
 {
     bool has_cycled = s->state->is_synced && s->state->is_cluster_up && s->state->is_quiet;
@@ -99,7 +99,8 @@ int check_windows(struct sim *s)
     for (size_t i = 0; i < s->state->by_id.n; i++) {
         const struct job *j = s->state->by_id.v[i];
         struct reserved r = {.at = j->attempt_at};
-        bool is_new = job_state_is_active(j->state) && j->attempt_at == s->state->now;
+        bool is_new = job_state_is_active(j->state) && j->attempt_at == s->state->now &&
+                      j->config_generation == s->state->meta.config_generation;
 
         if (j->tenant_ix == IX_NONE || !(is_new || (has_cycled && j->bucket)))
             continue;
