@@ -259,7 +259,7 @@ static void a_spare_takes_no_part_that_breaks_the_spread(void **state)
     for (uint32_t i = 0; i < 2; i++)
         core_node(c, site_node((char[]){'m', (char)('0' + i), '\0'}, "b1", "r0", SITE_H100, 8));
     s->roles[0].spares = 1;
-    s->roles[0].spread = (struct spec_spread){.key = xstrdup("rack"), .max_skew = 1};
+    s->roles[0].spread = (struct spec_spread){.key = "rack", .max_skew = 1};
     j = core_running(c, s);
     while (rack_of(c, j, lone) == rack_of(c, j, (lone + 1) % 3) ||
            rack_of(c, j, lone) == rack_of(c, j, (lone + 2) % 3))
