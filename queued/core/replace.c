@@ -112,6 +112,12 @@ static bool must_spread(const struct demand_role *role)
     return role->spread.key && !role->spread.is_soft;
 }
 
+/* Its label may have been taken away. */
+static bool is_grouped(const struct state *s, const struct demand_role *role, const struct node *n)
+{
+    return spread_group(spread_groups(&s->cluster, role), n->ix) != IX_NONE;
+}
+
 bool replace_keeps_spreads(const struct state *s, const struct job *j, const uint32_t *at)
 {
     const struct demand *d = j->demand;
@@ -128,11 +134,12 @@ bool replace_keeps_spreads(const struct state *s, const struct job *j, const uin
 
             if (!n || j->members[i].role != r)
                 continue;
+            keeps = keeps && (!must_spread(scope.role) || is_grouped(s, scope.role, n));
             scope.driver = n->driver;
             if (is_bound)
                 scope.home = topology_domain_at(&s->cluster.topology, n, d->hierarchy, d->required);
         }
-        keeps = !must_spread(scope.role) || is_spread(s, j, &scope, at);
+        keeps = keeps && (!must_spread(scope.role) || is_spread(s, j, &scope, at));
     }
     return keeps;
 }
@@ -148,7 +155,7 @@ static bool keeps_spread(const struct state *s, const struct job *j, const struc
 
     if (!must_spread(role))
         return true;
-    if (spread_group(spread_groups(&s->cluster, role), n->ix) == IX_NONE)
+    if (!is_grouped(s, role, n))
         return false;
     at = xcalloc(j->n_members, sizeof(*at));
     for (uint32_t i = 0; i < j->n_members; i++)

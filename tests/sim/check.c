@@ -356,6 +356,13 @@ static int check_knowledge(struct sim *s)
     return 0;
 }
 
+/* Placed in this turn, and not in another of the same instant after which nodes have changed, nor
+ * before a crash, after which they are not known yet. */
+static bool is_new(const struct sim *s, const struct job *j)
+{
+    return s->state->is_synced && j->attempt_at == s->state->now && s->judged_at != s->state->now;
+}
+
 /* A gang that was placed in this turn has one driver. */
 static int check_drivers(struct sim *s)
 {
@@ -363,7 +370,7 @@ static int check_drivers(struct sim *s)
         const struct job *j = s->state->active.v[i];
         uint32_t driver = IX_NONE;
 
-        for (uint32_t m = 0; m < j->n_members && j->attempt_at == s->state->now; m++) {
+        for (uint32_t m = 0; m < j->n_members && is_new(s, j); m++) {
             const struct node *n = cluster_node(&s->state->cluster, j->members[m].node_ix);
 
             if (!n || !j->demand->roles[j->members[m].role].same_driver)
@@ -384,8 +391,7 @@ static int check_slices(struct sim *s)
         const struct demand *d = j->demand;
         const struct topology *t = &s->state->cluster.topology;
 
-        for (uint32_t m = 1; m < j->n_members && d->slice_size && j->attempt_at == s->state->now;
-             m++) {
+        for (uint32_t m = 1; m < j->n_members && d->slice_size && is_new(s, j); m++) {
             const struct member *a = &j->members[m - 1], *b = &j->members[m];
             const struct node *x = cluster_node(&s->state->cluster, a->node_ix),
                               *y = cluster_node(&s->state->cluster, b->node_ix);
@@ -409,20 +415,23 @@ static int check_role_spread(struct sim *s, const struct job *j, uint32_t role)
     const struct spread *groups = spread_groups(c, &d->roles[role]);
     struct spread_scope scope = {&d->roles[role], j->models[role], IX_NONE, IX_NONE};
     uint32_t *pods = xcalloc(groups->n_groups + 1, sizeof(*pods)), skew;
+    bool is_grouped = true;
 
     for (uint32_t m = 0; m < j->n_members; m++) {
         const struct node *n = cluster_node(c, j->members[m].node_ix);
 
         if (!n || j->members[m].role != role)
             continue;
-        pods[spread_group(groups, n->ix)]++;
+        is_grouped = is_grouped && spread_group(groups, n->ix) != IX_NONE;
+        if (is_grouped)
+            pods[spread_group(groups, n->ix)]++;
         scope.driver = n->driver;
         if (d->required < c->settings->hierarchies[d->hierarchy].n_levels)
             scope.home = topology_domain_at(&c->topology, n, d->hierarchy, d->required);
     }
     skew = spread_skew(pods, groups->n_groups, spread_count(c, &scope));
     free(pods);
-    if (skew > d->roles[role].spread.max_skew &&
+    if ((skew > d->roles[role].spread.max_skew || !is_grouped) &&
         d->required != c->settings->hierarchies[d->hierarchy].n_levels) /* one host for all */
         return broken(s, "is not spread as it asked", j);
     return 0;
@@ -435,7 +444,7 @@ static int check_spread(struct sim *s)
 
         if (sim_had_claim(s, j->id))
             continue; /* it was placed when it took its nodes */
-        for (uint32_t r = 0; r < j->demand->n_roles && j->attempt_at == s->state->now; r++)
+        for (uint32_t r = 0; r < j->demand->n_roles && is_new(s, j); r++)
             if (j->demand->roles[r].spread.key && !j->demand->roles[r].spread.is_soft &&
                 check_role_spread(s, j, r))
                 return -1;
@@ -452,6 +461,7 @@ int check_turn(struct sim *s)
     if (check_promises_of_nodes(s) || check_times(s) || check_drivers(s) || check_slices(s) ||
         check_rights(s) || check_windows(s) || check_spread(s))
         return -1;
+    s->judged_at = s->state->now;
     if (s->was_synced && inbox_count(s->inbox) == 0 && fake_cluster_is_told(s->cluster) &&
         check_knowledge(s))
         return -1;

@@ -60,6 +60,7 @@ struct sim {
     struct inbox *inbox;
     struct fake_cluster *cluster;
     struct engine engine;
+    usec_t judged_at; /* state->now of the last turn that was checked */
     bool was_synced;
     int64_t crash_at_effect; /* this effect and those after it are not carried out; -1 all are */
     bool is_broken_off;      /* it came to that */
