@@ -159,29 +159,37 @@ static enum verdict look(const struct state *s, const struct job *j)
     return is_any_leaving(s) || (has_pods(j->claim) && s->now < j->claim->until) ? WAITS : LOST;
 }
 
+/* The next victim that is to hear of it; NULL: all that run have. */
+static struct job *tell_next(const struct state *s, struct claim *k)
+{
+    while (k->n_told < k->n_victims) {
+        struct job *victim = claim_victim(s, &k->victims[k->n_told]);
+
+        k->n_told += n_alike(k, k->n_told);
+        if (victim && victim->state == JOB_RUNNING)
+            return victim;
+    }
+    return NULL;
+}
+
 bool claim_next(struct state *s, usec_t now, struct event *ev)
 {
     uint64_t stamp = s->cluster.freed_any + s->cluster.fact_gen + s->turn;
 
     *ev = (struct event){.at = now};
     for (size_t i = 0; i < s->claims.n; i++) {
-        struct job *j = s->claims.v[i];
+        struct job *j = s->claims.v[i], *victim;
         struct claim *k = j->claim;
-        enum verdict v;
+        enum verdict v = k->seen == stamp ? WAITS : look(s, j);
 
         ev->u.claim.taker = j->id;
-        while (k->n_told < k->n_victims) {
-            struct job *victim = claim_victim(s, &k->victims[k->n_told]);
-
-            k->n_told += n_alike(k, k->n_told);
-            if (!victim || victim->state != JOB_RUNNING)
-                continue;
+        k->seen = stamp;
+        victim = v == READY ? NULL : tell_next(s, k); /* what is there already needs nobody gone */
+        if (victim) {
             ev->kind = EV_GANG_PREEMPTED;
             ev->u.claim.victim = victim->id;
             return true;
         }
-        v = k->seen == stamp ? WAITS : look(s, j);
-        k->seen = stamp;
         if (v == WAITS)
             continue;
         ev->kind = EV_CLAIM_OVER;

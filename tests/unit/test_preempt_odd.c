@@ -12,8 +12,10 @@
 #include <cmocka.h>
 
 #include "../fake/two_tenants.h"
+#include "core/cycle.h"
 #include "core/preempt.h"
 #include "core/window.h"
+#include "life/state_apply.h"
 #include "util/mem.h"
 
 enum { LOW = 100, HIGH = 800 };
@@ -131,6 +133,33 @@ static void a_lower_gang_without_gpus_of_another_tenant_is_left_alone(void **sta
 }
 
 /* ---- two takers */
+
+/* A turn lies between a claim and the word to its victims. */
+static void what_becomes_free_before_a_victim_is_told_spares_it(void **state)
+{
+    struct core *c = *state;
+    struct job *low, *beside, *taker;
+    struct spec *rest = site_spec("rest", 3, 8), *s = site_spec("beside", 1, 4);
+    struct event ev;
+
+    c->settings.tenants[2].quota.gpus[SITE_H100] = 32;
+    rest->preemptible = s->preemptible = SPEC_NO;
+    (void)start_of(c, rest, "b");
+    beside = start_of(c, s, "b");
+    low = start_of(c, site_spec("low", 1, 4), "a");
+    taker = submit_of(c, site_spec("taker", 1, 4), "a", HIGH);
+    assert_true(cycle_next(c->state, c->now, &ev));
+    assert_int_equal(ev.kind, EV_GANG_CLAIMED);
+    state_apply(c->state, &ev, &c->fx);
+    event_fini(&ev);
+    core_see_all(c, beside->id, POD_SUCCEEDED);
+    core_gone_all(c, beside->id);
+    (void)core_cycle(c);
+    assert_int_equal(taker->state, JOB_BINDING);
+    assert_int_equal(low->state, JOB_RUNNING);
+    assert_false(low->is_leaving);
+    two_check(c);
+}
 
 static void two_takers_never_share_a_victim(void **state)
 {
@@ -492,6 +521,7 @@ int main(void)
         TEST(a_gang_with_gpus_takes_the_cpus_of_a_lower_one_without),
         TEST(a_role_without_gpus_gets_its_cpus_from_a_lower_gang),
         TEST(a_lower_gang_without_gpus_of_another_tenant_is_left_alone),
+        TEST(what_becomes_free_before_a_victim_is_told_spares_it),
         TEST(two_takers_never_share_a_victim),
         TEST(a_higher_taker_that_comes_later_leaves_the_claim_of_the_first),
         TEST(a_victim_that_ends_by_itself_in_its_grace_makes_room_too),
