@@ -91,12 +91,9 @@ static bool are_together(const struct state *s, const struct job *j, const struc
     const struct demand *d = j->demand;
     const struct node *m = cluster_node(&s->cluster, a->node_ix),
                       *n = cluster_node(&s->cluster, b->node_ix);
-    bool is_slice = d->slice_size && a->role == b->role && !job_is_spare(j, b) &&
-                    d->roles[b->role].each.amount[RES_GPUS] &&
-                    a->index / d->slice_size == b->index / d->slice_size;
 
     return (d->required == IX_NONE || is_shared(s, d, d->required, m, n)) &&
-           (!is_slice || is_shared(s, d, d->slice_level, m, n));
+           (!job_shares_slice(j, a, b) || is_shared(s, d, d->slice_level, m, n));
 }
 
 /* Nodes change while they are held, a reboot brings another driver: do its hosts, all known, still

@@ -277,6 +277,21 @@ bool job_is_spare(const struct job *j, const struct member *m)
     return m->index >= role->most - role->spares;
 }
 
+uint32_t job_slice(const struct job *j, const struct member *m)
+{
+    const struct demand *d = j->demand;
+
+    return d->roles[m->role].each.amount[RES_GPUS] && !job_is_spare(j, m) ? d->slice_size : 0;
+}
+
+bool job_shares_slice(const struct job *j, const struct member *a, const struct member *b)
+{
+    uint32_t slice = job_slice(j, a);
+
+    return slice && b->role == a->role && !job_is_spare(j, b) &&
+           b->index / slice == a->index / slice;
+}
+
 bool job_member_holds(const struct member *m)
 {
     return m->phase <= MEMBER_RUNNING;

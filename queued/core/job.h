@@ -265,6 +265,10 @@ void job_name_suffix(char buf[5], struct job_id id, uint32_t round);
 /* Does this member take something on its node? */
 /* Is it one of those that are spare while they hold a host? */
 bool job_is_spare(const struct job *j, const struct member *m);
+/* Pods of the slices that the member stands in one of; 0: in none, as spares and pods without GPUs.
+ */
+uint32_t job_slice(const struct job *j, const struct member *m);
+bool job_shares_slice(const struct job *j, const struct member *a, const struct member *b);
 bool job_member_holds(const struct member *m);
 /* It ends with the next tick. */
 bool job_is_overdue(const struct job *j, usec_t now);

@@ -34,8 +34,8 @@ static uint32_t spare_host(const struct state *s, const struct job *j, const str
         const struct member *spare = &j->members[i];
         const struct node *n = cluster_node(&s->cluster, spare->node_ix);
 
-        if (spare->phase != MEMBER_SPARE || spare->role != m->role || found[i].rank || !n ||
-            !n->is_usable || place_excludes(j->excluded, n->ix) || !replace_joins(s, j, m, n))
+        if (spare->phase != MEMBER_SPARE || spare->role != m->role || found[i].rank ||
+            !replace_is_good(s, j, spare->node_ix) || !replace_joins(s, j, m, n))
             continue;
         found[i].rank = 1;
         found[m - j->members].rank = i + 1;
@@ -48,10 +48,8 @@ static uint32_t spare_host(const struct state *s, const struct job *j, const str
 static bool is_kept(const struct state *s, const struct job *j, const struct member *m,
                     uint32_t node_ix)
 {
-    const struct node *n = cluster_node(&s->cluster, node_ix);
-
-    return m->phase == MEMBER_KEPT && n && n->is_usable && !place_excludes(j->excluded, node_ix) &&
-           replace_joins(s, j, m, n);
+    return m->phase == MEMBER_KEPT && replace_is_good(s, j, node_ix) &&
+           replace_joins(s, j, m, cluster_node(&s->cluster, node_ix));
 }
 
 /* Hosts of the lost members into their node_ix: where they were, else of spares, else near the

@@ -22,31 +22,22 @@ static bool is_better(const struct merit *a, const struct merit *b)
     return a->free_gpus < b->free_gpus;
 }
 
-/* Spares stand in no slice. */
-static uint32_t slice_of(const struct job *j, const struct member *m)
-{
-    const struct demand *d = j->demand;
-
-    return d->roles[m->role].each.amount[RES_GPUS] && !job_is_spare(j, m) ? d->slice_size : 0;
-}
-
 /* The node of the member nearest by rank, in its slice, that sits on another known host; else its
  * own. */
 static const struct node *neighbour_of(const struct state *s, const struct job *j,
                                        const struct member *m)
 {
     const struct node *best = cluster_node(&s->cluster, m->node_ix);
-    uint32_t best_gap = UINT32_MAX, slice = slice_of(j, m);
+    uint32_t best_gap = UINT32_MAX;
+    bool is_sliced = job_slice(j, m);
 
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct member *o = &j->members[i];
         const struct node *n = cluster_node(&s->cluster, o->node_ix);
         uint32_t gap = o->rank > m->rank ? o->rank - m->rank : m->rank - o->rank;
 
-        if (o->node_ix == m->node_ix || !n || !n->is_known || gap >= best_gap)
-            continue;
-        if (slice &&
-            (job_is_spare(j, o) || o->role != m->role || o->index / slice != m->index / slice))
+        if (o->node_ix == m->node_ix || !n || !n->is_known || gap >= best_gap ||
+            (is_sliced && !job_shares_slice(j, m, o)))
             continue;
         best = n;
         best_gap = gap;
@@ -121,27 +112,28 @@ static bool is_grouped(const struct state *s, const struct demand_role *role, co
 bool replace_keeps_spreads(const struct state *s, const struct job *j, const uint32_t *at)
 {
     const struct demand *d = j->demand;
-    bool is_bound = d->required < s->settings->hierarchies[d->hierarchy].n_levels;
-    bool keeps = true;
+    bool is_bound = d->required != IX_NONE;
 
-    if (d->required != IX_NONE && !is_bound) /* one host for all */
-        return true;
-    for (uint32_t r = 0; r < d->n_roles && keeps; r++) {
+    if (is_bound && d->required >= s->settings->hierarchies[d->hierarchy].n_levels)
+        return true; /* one host for all */
+    for (uint32_t r = 0; r < d->n_roles; r++) {
         struct spread_scope scope = {&d->roles[r], j->models[r], IX_NONE, IX_NONE};
 
-        for (uint32_t i = 0; i < j->n_members; i++) {
+        for (uint32_t i = 0; i < j->n_members && must_spread(scope.role); i++) {
             const struct node *n = cluster_node(&s->cluster, at[i]);
 
             if (!n || j->members[i].role != r)
                 continue;
-            keeps = keeps && (!must_spread(scope.role) || is_grouped(s, scope.role, n));
+            if (!is_grouped(s, scope.role, n))
+                return false;
             scope.driver = n->driver;
             if (is_bound)
                 scope.home = topology_domain_at(&s->cluster.topology, n, d->hierarchy, d->required);
         }
-        keeps = keeps && (!must_spread(scope.role) || is_spread(s, j, &scope, at));
+        if (must_spread(scope.role) && !is_spread(s, j, &scope, at))
+            return false;
     }
-    return keeps;
+    return true;
 }
 
 /* Does the skew of its role hold with m on this node? */
@@ -163,6 +155,13 @@ static bool keeps_spread(const struct state *s, const struct job *j, const struc
     keeps = is_spread(s, j, &scope, at);
     free(at);
     return keeps;
+}
+
+bool replace_is_good(const struct state *s, const struct job *j, uint32_t node_ix)
+{
+    const struct node *n = cluster_node(&s->cluster, node_ix);
+
+    return n && n->is_usable && !place_excludes(j->excluded, node_ix);
 }
 
 static bool may_take(const struct job *j, const struct member *m, const struct node *n)
@@ -200,7 +199,7 @@ struct ties {
 static struct ties ties_of(const struct state *s, const struct job *j, const struct member *m)
 {
     const struct demand *d = j->demand;
-    struct ties t = {neighbour_of(s, j, m), slice_of(j, m) ? d->slice_level : d->required, IX_NONE,
+    struct ties t = {neighbour_of(s, j, m), job_slice(j, m) ? d->slice_level : d->required, IX_NONE,
                      driver_of(s, j, m)};
 
     if (t.level != IX_NONE && t.near)

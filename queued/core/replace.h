@@ -7,6 +7,8 @@
 
 #include "core/state.h"
 
+/* Is this node there and usable, and not excluded for the job? */
+bool replace_is_good(const struct state *s, const struct job *j, uint32_t node_ix);
 /* Does a host that the member was on take it again? */
 bool replace_fits(const struct state *s, const struct job *j, const struct member *m,
                   uint32_t node_ix);

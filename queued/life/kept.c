@@ -6,26 +6,18 @@
 #include <string.h>
 
 #include "core/mend.h"
-#include "core/place.h"
 #include "core/replace.h"
 #include "life/claimed.h"
 #include "life/mended.h"
 #include "spec/failure.h"
 #include "util/mem.h"
 
-bool kept_is_good(const struct state *s, const struct job *j, const struct member *m)
-{
-    const struct node *n = cluster_node(&s->cluster, m->node_ix);
-
-    return n && n->is_usable && !place_excludes(j->excluded, n->ix);
-}
-
 void kept_hold(struct state *s, struct job *j, struct member *m)
 {
     const struct node *n = cluster_node(&s->cluster, m->node_ix);
     struct resources asks, free_now;
 
-    if (job_member_holds(m) || !kept_is_good(s, j, m))
+    if (job_member_holds(m) || !replace_is_good(s, j, m->node_ix))
         return;
     state_pod_asks(j, m->role, &asks);
     node_free(n, &free_now);
@@ -50,7 +42,7 @@ bool kept_gone(struct state *s, struct job *j, struct member *m)
 {
     if (!j->keeps || j->state != JOB_RESTARTING)
         return false;
-    if (job_member_holds(m) && kept_is_good(s, j, m)) {
+    if (job_member_holds(m) && replace_is_good(s, j, m->node_ix)) {
         job_set_phase(j, m, MEMBER_KEPT);
         m->uid[0] = '\0';
     } else {
@@ -89,7 +81,8 @@ static bool find_place(struct state *s, struct job *j, struct ev_placed *ret)
     for (uint32_t i = 0; i < j->n_members; i++) {
         struct member *m = &j->members[i];
 
-        if (m->phase == MEMBER_GONE || (m->phase == MEMBER_KEPT && !kept_is_good(s, j, m)))
+        if (m->phase == MEMBER_GONE ||
+            (m->phase == MEMBER_KEPT && !replace_is_good(s, j, m->node_ix)))
             m->mend = MEND_HOSTLESS;
     }
     if (!mend_hosts(s, j, ret))
@@ -98,7 +91,7 @@ static bool find_place(struct state *s, struct job *j, struct ev_placed *ret)
         struct member *m = &j->members[i];
         struct placement_member *p = &ret->members[i];
         bool is_left = m->phase == MEMBER_KEPT ||
-                       (m->phase == MEMBER_SPARE && !p->rank && kept_is_good(s, j, m));
+                       (m->phase == MEMBER_SPARE && !p->rank && replace_is_good(s, j, m->node_ix));
 
         if (m->mend != MEND_HOSTLESS)
             p->node_ix = is_left ? m->node_ix : IX_NONE;

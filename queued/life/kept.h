@@ -11,8 +11,6 @@
 
 /* A running gang has lost a host and is to restart: will it keep its place? */
 bool kept_begin(struct state *s, struct job *j);
-/* Will the host of a member take it again? */
-bool kept_is_good(const struct state *s, const struct job *j, const struct member *m);
 /* Hold the host of a member that has just been lost again, before anybody looked: MEMBER_KEPT, if
  * it is any good. */
 void kept_hold(struct state *s, struct job *j, struct member *m);

@@ -7,6 +7,7 @@
 
 #include "core/elastic.h"
 #include "core/mend.h"
+#include "core/replace.h"
 #include "life/kept.h"
 #include "life/later.h"
 #include "life/resize.h"
@@ -104,7 +105,7 @@ bool mended_begin(struct state *s, struct job *j, const struct job_step *step, s
 void mended_lost(struct state *s, struct job *j, struct member *m, struct effects *fx)
 {
     delete_pod(j, m, fx);
-    if (m->mend == MEND_RECALLED && kept_is_good(s, j, m))
+    if (m->mend == MEND_RECALLED && replace_is_good(s, j, m->node_ix))
         job_set_phase(j, m, MEMBER_KEPT); /* nobody else is to have it meanwhile */
     else
         job_release(s, j, m, MEMBER_GONE);
