@@ -68,7 +68,7 @@ function own(header, files)
 BEGIN {
     core_system = "^(assert|ctype|inttypes|limits|stdarg|stdbool|stddef|stdint|stdio|stdlib|strings?|uthash|utlist)\\.h$"
     allowed_client = "^spec/(limits|ids)\\.h$"
-    own("^protobuf-c/|\\.pb-c\\.h$", "^(queued/(rpc|store|kube)|client/lib)/|^queued/util/(un)?pack\\.c$")
+    own("^protobuf-c/|\\.pb-c\\.h$", "^(queued/(rpc|store|kube)|client/lib)/|^queued/util/pack\\.c$")
     own("^lmdb\\.h$", "^queued/store/")
     own("^curl/", "^queued/(kube|http|store)/|^client/")
     own("^(cjson/)?cJSON\\.h$", "^queued/(kube|http|store)/|^client/")

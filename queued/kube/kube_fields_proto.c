@@ -8,20 +8,15 @@
 
 #include "kube.pb-c.h"
 #include "kube/kube_fields.h"
+#include "kube/kube_unpack.h"
 #include "util/str.h"
-#include "util/unpack.h"
 
 #define YEAR_10000_S INT64_C(253402300800)
 
 static void *unpack(struct arena *a, const ProtobufCMessageDescriptor *what, const void *bytes,
                     size_t len)
 {
-    void *m;
-
-    a->cap = a->used + FIELDS_UNPACK_MAX;
-    m = unpack_message(a, what, (struct proto_span){bytes, len});
-    a->cap = 0;
-    return m;
+    return kube_unpack(a, what, (struct proto_span){bytes, len}, FIELDS_UNPACK_MAX);
 }
 
 /* Length of the UTF-8 character at p; 0: there is none. */

@@ -12,7 +12,6 @@
 #include "rpc/rpc_check.h"
 #include "rpc/rpc_spec.h"
 #include "util/str.h"
-#include "util/unpack.h"
 
 static const char *copy(struct arena *a, const char *s)
 {
@@ -274,6 +273,17 @@ _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==
                        offsetof(Queued__V1__SubmitRequest, header),
                "the header is the first member of every request");
 
+static void *bump_alloc(void *arena, size_t size)
+{
+    return arena_try(arena, size);
+}
+
+static void bump_free(void *arena, void *p)
+{
+    (void)arena;
+    (void)p;
+}
+
 static int fill_header(struct rpc_request *r, const ProtobufCMessage *m, struct err *err)
 {
     const Queued__V1__RequestHeader *h = ((const Queued__V1__HelloRequest *)m)->header;
@@ -327,6 +337,7 @@ static int read_frame(const uint8_t *p, size_t len, struct rpc_request *ret, str
 int rpc_wire_decode(struct arena *scratch, const void *bytes, size_t len, struct rpc_request *ret,
                     struct err *err)
 {
+    ProtobufCAllocator bump = {bump_alloc, bump_free, scratch};
     const uint8_t *p = bytes;
     const struct shape *shape;
     ProtobufCMessage *m;
@@ -340,8 +351,8 @@ int rpc_wire_decode(struct arena *scratch, const void *bytes, size_t len, struct
         return -1;
     arena_reset(scratch);
     scratch->cap = RPC_UNPACK_BYTES_MAX;
-    m = unpack_message(scratch, shape->message,
-                       (struct proto_span){p + RPC_FRAME_BYTES, len - RPC_FRAME_BYTES});
+    m = protobuf_c_message_unpack(shape->message, &bump, len - RPC_FRAME_BYTES,
+                                  p + RPC_FRAME_BYTES);
     if (!m)
         return err_set(err, ERR_INVALID, "damaged message");
     if (fill_header(ret, m, err) || shape->fill(ret, m, err))

@@ -61,14 +61,9 @@ static bool fits(const struct arena *a, size_t size)
     return !a->cap || (size <= a->cap && a->used + (size + ALIGN - 1) / ALIGN * ALIGN <= a->cap);
 }
 
-void *arena_try_raw(struct arena *a, size_t size)
-{
-    return fits(a, size) ? take(a, size) : NULL;
-}
-
 void *arena_try(struct arena *a, size_t size)
 {
-    return fits(a, size) ? memset(take(a, size), 0, size) : NULL;
+    return fits(a, size) ? take(a, size) : NULL;
 }
 
 void *arena_raw(struct arena *a, size_t size)

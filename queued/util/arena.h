@@ -23,10 +23,8 @@ struct arena {
 void *arena_alloc(struct arena *a, size_t size);
 /* The same, not zeroed. */
 void *arena_raw(struct arena *a, size_t size);
-/* Zeroed, or NULL when the cap would be passed. */
+/* Not zeroed either, for who writes all of it; NULL when the cap would be passed. */
 void *arena_try(struct arena *a, size_t size);
-/* The same without the zeros, for who writes all of it. */
-void *arena_try_raw(struct arena *a, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
 /* Forget all allocations. Keeps one block as large as all that there were, at most 1 MiB, so that

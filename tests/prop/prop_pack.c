@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prop_pack.c - random messages of all kinds that are stored or sent: the same bytes as those of
- * protobuf-c, which shares no code with the packer, and the same message out of them, or out of a
- * part of them.
+ * protobuf-c, which shares no code with the packer.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +16,6 @@
 #include "util/arena.h"
 #include "util/mem.h"
 #include "util/pack.h"
-#include "util/unpack.h"
 
 #include "../sim/rng.h"
 
@@ -159,75 +157,10 @@ static void packed_bytes_are_those_of_protobuf(void **state)
     pack_fini(&p);
 }
 
-static void check_unpacked(const ProtobufCMessageDescriptor *kind, const uint8_t *bytes, size_t len)
-{
-    struct arena a = {0};
-    struct pack p = {0};
-    ProtobufCMessage *want = protobuf_c_message_unpack(kind, NULL, len, bytes);
-    ProtobufCMessage *got = unpack_message(&a, kind, (struct proto_span){bytes, len});
-    uint8_t *again;
-
-    if (!got != !want)
-        fail_msg("%zu bytes of a %s: %s", len, kind->name, got ? "taken" : "refused");
-    if (got) {
-        bytes = pack_message(&p, 0, got, &len);
-        assert_int_equal(protobuf_c_message_get_packed_size(want), len);
-        again = xmalloc(len + 1);
-        (void)protobuf_c_message_pack(want, again);
-        assert_memory_equal(bytes, again, len);
-        free(again);
-        protobuf_c_message_free_unpacked(want, NULL);
-    }
-    pack_fini(&p);
-    arena_fini(&a);
-}
-
-static void what_is_unpacked_is_what_protobuf_unpacks(void **state)
-{
-    struct pack p = {0};
-
-    (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct rng g = {seed};
-        struct arena a = {0};
-        ProtobufCMessage *m = some_message(&g, &a, kinds[seed % ARRAY_LEN(kinds)]);
-        size_t len;
-        uint8_t *bytes = pack_message(&p, 0, m, &len);
-
-        check_unpacked(m->descriptor, bytes, len);
-        for (int i = 0; i < 8; i++)
-            check_unpacked(m->descriptor, bytes, rng_below(&g, (uint32_t)len + 1));
-        arena_fini(&a);
-    }
-    pack_fini(&p);
-}
-
-static void an_arena_that_is_full_refuses(void **state)
-{
-    struct rng g = {7};
-    struct arena a = {0}, small = {0};
-    struct pack p = {0};
-    ProtobufCMessage *m = some_message(&g, &a, &queued__record__spec_record__descriptor);
-    struct proto_span bytes;
-
-    (void)state;
-    bytes.p = pack_message(&p, 0, m, &bytes.len);
-    for (small.cap = 16; !unpack_message(&small, m->descriptor, bytes); small.cap *= 2) {
-        assert_true(small.cap < 1024 * 1024 * 1024);
-        arena_reset(&small);
-    }
-    assert_in_range(small.used, small.cap / 2 + 1, small.cap);
-    arena_fini(&small);
-    arena_fini(&a);
-    pack_fini(&p);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packed_bytes_are_those_of_protobuf),
-        cmocka_unit_test(what_is_unpacked_is_what_protobuf_unpacks),
-        cmocka_unit_test(an_arena_that_is_full_refuses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
