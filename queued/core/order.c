@@ -342,15 +342,6 @@ struct job *order_go_on(struct order_pass *p)
     return winner;
 }
 
-struct job *order_next(struct state *s, usec_t now)
-{
-    struct order_pass *p = order_begin(s, now);
-    struct job *winner = order_go_on(p);
-
-    order_end(p);
-    return winner;
-}
-
 static int by_order(const void *a, const void *b)
 {
     const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;

@@ -22,8 +22,6 @@ void order_remove(struct state *s, struct job *j);
 struct order_pass *order_begin(struct state *s, usec_t now);
 struct job *order_go_on(struct order_pass *p);
 void order_end(struct order_pass *p);
-/* The first of a pass. */
-struct job *order_next(struct state *s, usec_t now);
 /* Put the bucket to sleep, judged by reservations of seen_backfill_gen, until something that
  * stopped it moves: what is_limited, is_short and is_held_back say. What is short on every model is
  * the demand's verdict, for all its buckets. */

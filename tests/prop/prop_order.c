@@ -250,6 +250,7 @@ struct found {
 static void compare(struct core *c, uint64_t seed, struct found *f)
 {
     do {
+        struct order_pass *pass;
         struct job *got;
         awake_list were = {0};
 
@@ -258,7 +259,9 @@ static void compare(struct core *c, uint64_t seed, struct found *f)
         backfill_begin(c->state, c->now); /* as a cycle begins */
         c->state->pass_gen = backfill_gen(c->state);
         note_awake(c, &were);
-        got = order_next(c->state, c->now); /* who is known to have no room sleeps after it */
+        pass = order_begin(c->state, c->now);
+        got = order_go_on(pass); /* who is known to have no room sleeps after it */
+        order_end(pass);
         expect_first(c, got, seed);
         f->dozed += try_dozing(c, &were, seed);
         f->compared += got != NULL;
