@@ -169,6 +169,42 @@ static struct job *tell_next(const struct state *s, struct claim *k)
     return NULL;
 }
 
+/* What victims that have yet to be told hold of a tenant's limit. */
+static uint64_t untold(const struct state *s, const struct claim *k, uint32_t tenant,
+                       uint32_t model)
+{
+    uint64_t sum = 0, gpus[MODELS_MAX];
+
+    for (uint32_t i = k->n_told; i < k->n_victims; i++) {
+        const struct job *v = k->victims[i].pod ? NULL : claim_victim(s, &k->victims[i]);
+        uint32_t ix = v && v->is_leaving && !v->move ? v->tenant_ix : IX_NONE;
+
+        while (ix != IX_NONE && ix != tenant)
+            ix = s->settings->tenants[ix].parent;
+        if (ix == IX_NONE)
+            continue;
+        job_gpus(v, v->models, gpus);
+        sum += gpus[model];
+    }
+    return sum;
+}
+
+/* Can they stay? Other claims may count on the limits that they were to leave. */
+static bool may_stay(const struct state *s, const struct claim *k)
+{
+    for (uint32_t t = 0; t < s->settings->n_tenants && k->n_told < k->n_victims; t++) {
+        for (uint32_t m = 0; m < s->settings->n_models; m++) {
+            int64_t limit = tenant_own_limit(&s->tenants, t, m);
+            int64_t stays = limit < 0 ? 0 : (int64_t)untold(s, k, t, m);
+
+            if (stays > 0 &&
+                (int64_t)s->tenants.v[t].used[m] + s->tenants.v[t].coming[m] + stays > limit)
+                return false;
+        }
+    }
+    return true;
+}
+
 bool claim_next(struct state *s, usec_t now, struct event *ev)
 {
     uint64_t stamp = s->cluster.freed_any + s->cluster.fact_gen + s->turn;
@@ -181,7 +217,7 @@ bool claim_next(struct state *s, usec_t now, struct event *ev)
 
         ev->u.claim.taker = j->id;
         k->seen = stamp;
-        victim = v == READY ? NULL : tell_next(s, k); /* what is there already needs nobody gone */
+        victim = v == READY && may_stay(s, k) ? NULL : tell_next(s, k);
         if (victim) {
             ev->kind = EV_GANG_PREEMPTED;
             ev->u.claim.victim = victim->id;

@@ -22,7 +22,8 @@ enum { SEEDS = 150, STEPS = 60 };
 
 static void submit(struct core *c, struct rng *g)
 {
-    struct spec *s = site_spec("job", 1 + rng_below(g, 4), rng_one_in(g, 3) ? 4 : 8);
+    uint32_t each = rng_one_in(g, 3) ? 4 : 8;
+    struct spec *s = site_spec("job", 1 + rng_below(g, 4), each);
 
     s->max_runtime_us = rng_between(g, 1, 20) * 600 * USEC_PER_SEC;
     (void)core_submit(c, s);

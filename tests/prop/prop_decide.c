@@ -472,10 +472,13 @@ static struct spec *make_spec(struct look *k, uint32_t n_roles)
     static const char *const levels[] = {NULL, NULL, "block", "rack", "host"};
     static const char *const spreads[] = {"rack", "block", "host", "gang.queued/rack"};
     uint32_t required = rng_below(&k->rng, 5), preferred = rng_below(&k->rng, 5);
-    struct spec *s = site_spec("job", 1 + rng_below(&k->rng, 7), gpus[rng_below(&k->rng, 7)]);
+    uint32_t each = gpus[rng_below(&k->rng, 7)];
+    struct spec *s = site_spec("job", 1 + rng_below(&k->rng, 7), each);
 
-    if (n_roles > 1)
-        site_role(s, "second", 1 + rng_below(&k->rng, 3), gpus[rng_below(&k->rng, 7)]);
+    if (n_roles > 1) {
+        each = gpus[rng_below(&k->rng, 7)];
+        site_role(s, "second", 1 + rng_below(&k->rng, 3), each);
+    }
     for (uint32_t r = 0; r < n_roles; r++) {
         s->roles[r].mixed_drivers = rng_one_in(&k->rng, 6);
         s->roles[r].is_exclusive = s->roles[r].gpus >= 4 && rng_one_in(&k->rng, 3);

@@ -53,7 +53,8 @@ static void make(struct core *c, struct rng *g)
 
 static void submit(struct core *c, struct rng *g)
 {
-    struct spec *s = site_spec("job", 1 + rng_below(g, 3), rng_one_in(g, 2) ? 8 : 4);
+    uint32_t each = rng_one_in(g, 2) ? 8 : 4;
+    struct spec *s = site_spec("job", 1 + rng_below(g, 3), each);
 
     struct event ev = {.u.submit = {.spec = s, .caller.uid = rng_below(g, USERS)}};
 

@@ -59,11 +59,13 @@ static struct spec *make_spec(struct trial *t, uint32_t n_roles)
 {
     static const uint32_t gpus[] = {1, 1, 2, 3, 4, 5, 8};
     static const char *const levels[] = {NULL, NULL, "block", "rack", "host"};
-    struct spec *s = site_spec("job", 1 + rng_below(&t->rng, 6), gpus[rng_below(&t->rng, 7)]);
+    uint32_t each = gpus[rng_below(&t->rng, 7)];
+    struct spec *s = site_spec("job", 1 + rng_below(&t->rng, 6), each);
 
-    for (uint32_t i = 1; i < n_roles; i++)
-        site_role(s, i == 1 ? "second" : "third", 1 + rng_below(&t->rng, 3),
-                  gpus[rng_below(&t->rng, 7)]);
+    for (uint32_t i = 1; i < n_roles; i++) {
+        each = gpus[rng_below(&t->rng, 7)];
+        site_role(s, i == 1 ? "second" : "third", 1 + rng_below(&t->rng, 3), each);
+    }
     s->topology_required = levels[rng_below(&t->rng, 5)];
     s->topology_preferred = levels[rng_below(&t->rng, 5)];
     if (s->topology_required && s->topology_preferred) {

@@ -55,7 +55,8 @@ static void submit(struct core *c, struct rng *g)
     static const char *const levels[] = {"host", "rack", "block"};
     static const char *const tenants[] = {"t", "a", "b", "b/in"};
     static const uint32_t gpus[] = {1, 2, 4, 8, 8};
-    struct spec *s = site_spec("job", 1 + rng_below(g, 4), gpus[rng_below(g, 5)]);
+    uint32_t each = gpus[rng_below(g, 5)];
+    struct spec *s = site_spec("job", 1 + rng_below(g, 4), each);
 
     s->tenant = tenants[rng_below(g, 4)];
     s->priority = priorities[rng_below(g, ARRAY_LEN(priorities))];
@@ -324,12 +325,22 @@ static void no_gang_leaves_for_having_been_looked_at_with_enough_surplus(void **
     run(5015);
 }
 
+/* A claim found room without its victim, which others counted on. */
+static void a_victim_that_is_spared_leaves_the_room_of_others(void **state)
+{
+    (void)state;
+    run(575);
+    run(1538);
+    run(2153);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_leaves_in_vain_or_for_ever),
         cmocka_unit_test(what_a_limit_stops_takes_surplus_of_other_domains_too),
         cmocka_unit_test(no_gang_leaves_for_having_been_looked_at_with_enough_surplus),
+        cmocka_unit_test(a_victim_that_is_spared_leaves_the_room_of_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,15 +54,18 @@ static void submit(struct core *c, struct rng *g)
 {
     static const char *const levels[] = {NULL, NULL, "rack", "block", "host"};
     const char *model = rng_one_in(g, 2) ? "H100" : "H200";
-    struct spec *s = site_spec("job", 1 + rng_below(g, 4), 1u << rng_below(g, 4));
+    uint32_t each = 1u << rng_below(g, 4);
+    struct spec *s = site_spec("job", 1 + rng_below(g, 4), each);
 
     s->topology_required = levels[rng_below(g, 5)];
     if (rng_one_in(g, 3))
         s->roles[0].gpu_models = (struct spec_strings){&model, 1};
     if (rng_one_in(g, 3))
         s->roles[0].cpu_milli = rng_between(g, 1, 50) * 1000;
-    if (rng_one_in(g, 8))
-        site_role(s, "more", 1 + rng_below(g, 2), 1u << rng_below(g, 4));
+    if (rng_one_in(g, 8)) {
+        each = 1u << rng_below(g, 4);
+        site_role(s, "more", 1 + rng_below(g, 2), each);
+    }
     s->tenant = c->settings.tenants[rng_below(g, c->settings.n_tenants)].path;
     s->priority = rng_one_in(g, 3) ? 900 : 500;
     s->preemptible = rng_one_in(g, 5) ? SPEC_NO : SPEC_YES;
