@@ -12,6 +12,7 @@
 #include "config.h"
 #include "replay.h"
 #include "util/mem.h"
+#include "util/str.h"
 
 static const char usage[] =
     "usage: queuesim --jobs FILE --cluster FILE [OPTIONS]\n"
@@ -199,6 +200,7 @@ static int write_schedule(const struct trace *t, const char *path)
 static void print_shares(const struct shares *s, bool is_json)
 {
     const char *between = "";
+    struct str name = {0};
 
     (void)printf(is_json ? " \"share_hours\": %.10g,\n \"largest_gang_gpu_s\": %.10g,\n"
                          : "share_hours                    %.10g\n"
@@ -211,13 +213,17 @@ static void print_shares(const struct shares *s, bool is_json)
 
         if (!t->has_jobs)
             continue;
-        (void)printf(is_json ? "%s\n  {\"tenant\": \"%s\", \"gpu_s\": %.0f, \"share_gpu_s\": %.0f}"
+        str_clear(&name);
+        if (is_json)
+            str_add_json(&name, t->name);
+        (void)printf(is_json ? "%s\n  {\"tenant\": %s, \"gpu_s\": %.0f, \"share_gpu_s\": %.0f}"
                              : "%s%-24s %14.0f %14.0f",
-                     is_json ? between : "", t->name, t->had, t->share);
+                     is_json ? between : "", is_json ? str_text(&name) : t->name, t->had, t->share);
         if (!is_json)
             (void)printf(" %8.1f%%\n", t->share > 0 ? t->had / t->share * 100 : 100);
         between = ",";
     }
+    str_fini(&name);
     if (is_json)
         (void)puts("\n ]\n}");
 }
@@ -288,6 +294,10 @@ int main(int argc, char **argv)
         print(&totals, o.is_json);
         if (o.out && write_schedule(&trace, o.out)) {
             (void)fprintf(stderr, "queuesim: %s: %s\n", o.out, strerror(errno));
+            code = 1;
+        }
+        if (fflush(stdout)) {
+            (void)fprintf(stderr, "queuesim: cannot write to stdout: %s\n", strerror(errno));
             code = 1;
         }
     }

@@ -13,6 +13,8 @@
 
 #include "util/mem.h"
 
+#define SECONDS_MAX 1e10
+
 enum { COLUMNS_MAX = 32 };
 
 struct table {
@@ -115,10 +117,12 @@ static int add_job(struct trace *trace, struct table *t, double speed)
     double priority, submit, duration;
 
     if (get_number(t, JOB_PRIORITY, -1e9, 1e9, &priority) ||
-        get_number(t, JOB_SUBMIT, 0, 1e10, &submit) ||
-        get_number(t, JOB_DURATION, 0, 1e10, &duration) || get_count(t, JOB_PODS, 10000, &j.pods) ||
-        get_count(t, JOB_GPUS, 64, &j.gpus))
+        get_number(t, JOB_SUBMIT, 0, SECONDS_MAX, &submit) ||
+        get_number(t, JOB_DURATION, 0, SECONDS_MAX, &duration) ||
+        get_count(t, JOB_PODS, 10000, &j.pods) || get_count(t, JOB_GPUS, 64, &j.gpus))
         return -1;
+    if (submit / speed > SECONDS_MAX)
+        return fault(t, "divided by --speed this is too far away: submit_s", t->cells[JOB_SUBMIT]);
     j.priority = (int32_t)priority;
     j.submit = to_usec(submit / speed);
     j.duration = j.said = to_usec(duration);
@@ -168,8 +172,8 @@ static int load(struct trace *trace, struct table *t, double speed,
     while (!rc && getline(&line, &room, f) > 0) {
         t->line++;
         if (t->line == 1)
-            rc = read_head(t, line);
-        else if (*line != '\n')
+            rc = read_head(t, line + (strncmp(line, "\xef\xbb\xbf", 3) ? 0 : 3));
+        else if (line[strspn(line, "\r\n")])
             rc = read_cells(t, line) || add(trace, t, speed) ? -1 : 0;
     }
     free(line);
@@ -217,7 +221,8 @@ void trace_estimate(struct trace *t, double most, uint64_t seed)
     for (size_t i = 0; i < t->jobs.n; i++) {
         struct trace_job *j = &t->jobs.v[i];
 
-        j->said = llround((double)j->duration * (1 + (most - 1) * uniform(&seed)));
+        j->said = llround(
+            fmin((double)j->duration * (1 + (most - 1) * uniform(&seed)), SECONDS_MAX * 1e6));
     }
 }
 

@@ -92,6 +92,21 @@ class Small(Folder):
         figures, rows, _ = simulate(path, self.cluster)
         self.assertEqual((figures["jobs"], figures["dropped_never_fit"], list(rows)), (1, 2, ["c"]))
 
+    def test_names_of_tenants_are_json_and_empty_lines_and_marks_are_passed_over(self):
+        text = "\ufeff" + HEAD + 'a,say "hi"\\,0,0,1,1,8,\n\nb,t,0,0,1,1,8,\n'
+        path = self.write("jobs.csv", text.replace("\n", "\r\n"))
+        figures, rows, _ = simulate(path, self.cluster)
+        self.assertEqual({t["tenant"] for t in figures["tenants"]}, {'say "hi"\\', "t"})
+        self.assertEqual(list(rows), ["a", "b"])
+
+    def test_times_beyond_what_can_be_counted_are_refused_or_cut(self):
+        path = self.write("jobs.csv", HEAD + "a,t,0,1e10,1,1,8,\n")
+        with self.assertRaisesRegex(AssertionError, r"jobs\.csv:2: divided by --speed"):
+            simulate(path, self.cluster, "--speed", "1e-6")
+        path = self.write("jobs.csv", HEAD + "a,t,0,0,1e10,1,8,\nb,t,0,0,9e9,1,8,\n")
+        _, rows, _ = simulate(path, self.cluster, "--estimate", "1000", "--queue", "easy")
+        self.assertEqual(list(rows), ["a", "b"])
+
     def test_a_wrong_value_is_named_with_file_line_and_column(self):
         path = self.write("jobs.csv", HEAD + "a,t,0,0,1,1,0.5,\n")
         with self.assertRaisesRegex(AssertionError, r"jobs\.csv:2: gpus_per_pod: '0\.5'"):
