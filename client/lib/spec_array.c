@@ -123,6 +123,12 @@ static int read_file(const struct yaml_at *at, const char *path, struct str *ret
     return 0;
 }
 
+/* Some editors begin UTF-8 with a mark, which is not of the text. */
+static size_t mark_length(const struct str *text)
+{
+    return text->len >= 3 && memcmp(text->s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 /* Cut the next line off the rest; NULL: there is none. */
 static char *next_line(char **rest)
 {
@@ -212,7 +218,7 @@ static int read_params_file(const struct yaml_at *at, void *out, struct err *err
         return -1;
     path = path_of(at, name);
     rc = read_file(at, path, &text, err);
-    rest = rc ? NULL : arena_strdup(d->arena, str_text(&text));
+    rest = rc ? NULL : arena_strdup(d->arena, str_text(&text) + mark_length(&text));
     if (rc == 0 && is_csv(path))
         rc = read_csv(at, rest, d, &lines, err);
     else

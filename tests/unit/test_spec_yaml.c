@@ -308,12 +308,13 @@ static void parameters_are_read_from_a_file_beside_the_job(void **state)
     struct spec_file f = load_file("tests/data/jobs/array-params.yaml");
 
     (void)state;
-    assert_int_equal(f.n, 2);
+    assert_int_equal(f.n, 3);
     assert_int_equal(f.specs[0].n_array_params, 3);
     assert_string_equal(f.specs[0].array_params[0], "{\"lr\":\"0.1\",\"note\":\"a, \\\"b\\\"\"}");
     assert_string_equal(f.specs[0].array_params[2], "{\"lr\":\"0.001\",\"note\":\"\"}");
     assert_int_equal(f.specs[1].n_array_params, 2);
     assert_string_equal(f.specs[1].array_params[1], "--lr 0.01");
+    assert_string_equal(f.specs[2].array_params[1], "{\"lr\":\"0.2\",\"steps\":\"7\"}");
     spec_file_fini(&f);
 }
 
