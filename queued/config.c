@@ -11,6 +11,7 @@
 
 #include "config_read.h"
 #include "util/mem.h"
+#include "util/parse.h"
 #include "util/str.h"
 
 enum { SOCKET_PATH_MAX = 107 };
@@ -29,10 +30,12 @@ const char *config_role_word(enum config_role role)
 
 static bool is_endpoint(const char *s)
 {
+    uint64_t port;
+
     if (strncmp(s, "ipc:///", 7) == 0)
         return s[7] && strlen(s + 6) <= SOCKET_PATH_MAX;
-    return strncmp(s, "tcp://127.0.0.1:", 16) == 0 && s[16] >= '1' && s[16] <= '9' &&
-           strspn(s + 16, "0123456789") == strlen(s + 16) && strlen(s + 16) <= 5;
+    return strncmp(s, "tcp://127.0.0.1:", 16) == 0 &&
+           parse_u64(s + 16, 1, UINT16_MAX, &port, NULL) == 0 && s[16] != '0';
 }
 
 /* "" : the account of the pod that we run in. */

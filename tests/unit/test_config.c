@@ -268,6 +268,7 @@ static const struct {
     {"listen: {http: \"127.0.0.1:9180\"}\n", "listen.http: is not acted on"},
     {"listen: {rpc: []}\n", "listen.rpc: needs at least one address"},
     {"listen: {rpc: [tcp://0.0.0.0:1]}\n", "listen.rpc[0]: \"tcp://0.0.0.0:1\" is not ipc:///PATH"},
+    {"listen: {rpc: [tcp://127.0.0.1:65536]}\n", "listen.rpc[0]: \"tcp://127.0.0.1:65536\" is not"},
     {"listen: {rpc: [tcp://127.0.0.1:7]}\n", "set insecureLoopback: {user: NAME}"},
     {"store: {dir: here}\n", ":1:14: store.dir: \"here\" is not an absolute path"},
     {"levels: []\n", "levels: expected a list of hierarchies"},
