@@ -135,6 +135,8 @@ void job_set_reason(struct job *j, const char *code, const char *text)
 
     (void)str_copy(j->reason.code, sizeof(j->reason.code), code);
     j->reason.text = *text ? xasprintf("%.*s", REASON_TEXT_MAX, text) : NULL;
+    if (j->reason.text)
+        str_make_line(j->reason.text); /* half a character, where it was cut */
     free(old);
 }
 

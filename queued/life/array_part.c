@@ -226,6 +226,7 @@ static void tell(struct state *s, struct job *j, const struct ev_verb *ev,
     (void)str_copy(note->reason, sizeof(note->reason), verb_code(ev->verb));
     (void)snprintf(note->text, sizeof(note->text), "%.100s %.150s",
                    ev->part.n ? str_text(&name) : "all indices", part->text);
+    str_make_line(note->text);
     str_fini(&name);
 }
 

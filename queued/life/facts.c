@@ -282,6 +282,7 @@ void facts_budget(struct state *s, const struct event *ev, struct effects *fx)
         note = job_note(s, j, j->state, 0, fx);
         (void)str_copy(note->reason, sizeof(note->reason), "NoDisruptionBudget");
         (void)str_copy(note->text, sizeof(note->text), ev->u.budget.trouble);
+        str_make_line(note->text);
         return;
     }
     if (j->state != JOB_STOPPING && !job_wants_all_gone(j))

@@ -404,10 +404,7 @@ void intake_submit(struct state *s, struct ev_submit *ev, struct effects *fx)
 
 void intake_text(char buf[REASON_TEXT_MAX + 1], const struct caller *who, const char *why)
 {
-    size_t n;
-
     (void)snprintf(buf, REASON_TEXT_MAX + 1, "by %s%s%s", who->user, why ? ": " : "",
                    why ? why : "");
-    for (n = strlen(buf); n && !str_is_clean_utf8(buf, n); n--)
-        buf[n - 1] = '\0'; /* half a character */
+    str_make_line(buf); /* half a character */
 }

@@ -55,6 +55,7 @@ static void set_cluster(struct state *s, bool is_up, const char *why)
     s->is_cluster_up = is_up;
     s->is_quiet = false;
     (void)str_copy(s->cluster_trouble, sizeof(s->cluster_trouble), is_up || !why ? "" : why);
+    str_make_line(s->cluster_trouble);
 }
 
 /* Another host is looked for when the facts of the turn are in. */

@@ -114,6 +114,15 @@ static bool is_name(enum rpc_rule_kind kind, const char *s, size_t max)
     return str_is_dns_subdomain(s);
 }
 
+/* Such steer terminals, and lines are shown to others. Of clean UTF-8. */
+static bool has_c1(struct span b)
+{
+    for (const uint8_t *p = b.p; p + 1 < b.end; p++)
+        if (p[0] == 0xc2 && p[1] < 0xa0)
+            return true;
+    return false;
+}
+
 static int check_bytes(const struct walk *w, const struct rpc_rule *rule, struct span b)
 {
     size_t len = (size_t)(b.end - b.p);
@@ -134,6 +143,8 @@ static int check_bytes(const struct walk *w, const struct rpc_rule *rule, struct
         return 0;
     if (memchr(b.p, '\n', len) || memchr(b.p, '\t', len))
         return bad(w, "tab and newline are not allowed here");
+    if (has_c1(b))
+        return bad(w, "control characters (U+0080 to U+009F) are not allowed here");
     if (rule->kind == RULE_LINE)
         return 0;
     memcpy(name, b.p, len); /* rules of names have max <= NODE_NAME_MAX */

@@ -72,7 +72,7 @@ void log_write(enum log_level level, const char *msg, const char *fmt, ...)
     (void)vsnprintf(fields, sizeof(fields), fmt, ap); /* a cut line is still a line */
     va_end(ap);
     for (char *p = fields; *p; p++)
-        if (*p == '\n' || *p == '\r')
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = ' ';
     if (as_json) {
         str_add(&line, "{\"time\":\"");

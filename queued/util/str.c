@@ -113,6 +113,19 @@ static size_t plain_length(const unsigned char *p, size_t len)
     return n;
 }
 
+/* Characters beyond ASCII that steer terminals, or that YAML does not take as they are: C1, the
+ * separators of lines and paragraphs, the byte order mark. */
+static uint32_t special_of(const unsigned char *s, size_t n)
+{
+    uint32_t cp = n == 2   ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
+                  : n == 3 ? (s[0] & 0xfu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu)
+                           : 0;
+    bool is_special = (cp >= 0x80 && cp < 0xa0) || cp == 0x2028 || cp == 0x2029 || cp == 0xfeff ||
+                      cp == 0xfffe || cp == 0xffff;
+
+    return is_special ? cp : 0;
+}
+
 void str_add_json(struct str *b, const char *s)
 {
     const unsigned char *p = (const unsigned char *)s;
@@ -133,6 +146,8 @@ void str_add_json(struct str *b, const char *s)
             str_addf(b, "\\%c", *p);
         } else if (*p < 0x20 || *p == 0x7f) {
             str_addf(b, "\\u%04x", *p);
+        } else if (special_of(p, n)) {
+            str_addf(b, "\\u%04x", special_of(p, n));
         } else {
             str_add_bytes(b, p, n);
         }
@@ -254,6 +269,26 @@ bool str_is_clean_utf8(const char *s, size_t len)
         p += n;
     }
     return true;
+}
+
+void str_make_line(char *s)
+{
+    unsigned char *p = (unsigned char *)s;
+    size_t left = strlen(s);
+
+    while (left) {
+        size_t want = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc2 ? 2 : 1;
+        size_t n = utf8_length(p, left);
+
+        if (n == 0 && want > left) {
+            *p = '\0';
+            return;
+        }
+        if (n == 0 || (n == 1 && (*p < 0x20 || *p == 0x7f)) || special_of(p, n))
+            memset(p, ' ', n ? n : 1);
+        p += n ? n : 1;
+        left -= n ? n : 1;
+    }
 }
 
 enum { NEAR_MAX = 64 };

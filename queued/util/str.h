@@ -42,6 +42,9 @@ bool str_is_dns_label(const char *s, size_t max, bool must_begin_alpha);
 bool str_is_dns_subdomain(const char *s);
 /* Well-formed UTF-8 without NUL and other control characters but \t and \n. */
 bool str_is_clean_utf8(const char *s, size_t len);
+/* Make one clean line of a text that others wrote: control characters, separators of lines and what
+ * is no UTF-8 become blanks; half a character at the end goes. */
+void str_make_line(char *s);
 /* The entry of words[0..n) nearest to s by edit distance, or NULL when none is near. */
 const char *str_nearest(const char *s, const char *const *words, size_t n);
 

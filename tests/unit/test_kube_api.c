@@ -162,6 +162,8 @@ static void answers_that_are_no_status_are_judged_by_their_code(void **state)
          -1, API_UNKNOWN, "500"},
         {500, "{broken", -1, API_UNKNOWN, "HTTP status 500"},
         {302, "", -1, API_REFUSED, "HTTP status 302"},
+        {403, "{\"code\":403,\"message\":\"denied:\\nline \\u001b[2Jtwo\"}", -1, API_REFUSED,
+         "denied: line  [2Jtwo"},
     };
     struct api_status s;
 

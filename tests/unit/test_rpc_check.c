@@ -231,6 +231,10 @@ static void text_with_control_characters_or_bad_utf8_is_refused(void **state)
         {"a\nb", 3, false, true},
         {"a\tb", 3, false, true},
         {"\xc3\xa9", 2, true, true},
+        {"\xc2\xa0", 2, true, true},
+        {"a\xc2\x9b"
+         "2J",
+         5, false, true},
         {"\xc3", 1, false, false},
         {"\xc0\x80", 2, false, false},
         {"\xed\xa0\x80", 3, false, false},

@@ -11,7 +11,9 @@
 
 #include "../fake/invariant.h"
 #include "core/state.h"
+#include "life/expire.h"
 #include "life/state_apply.h"
+#include "util/str.h"
 
 #include "../fake/fake_core.h"
 
@@ -241,6 +243,20 @@ static void pods_refused_for_good_end_the_job_as_rejected(void **state)
     core_gone_all(c, j->id);
     core_service_gone(c, j->id);
     assert_int_equal(j->state, JOB_REJECTED);
+}
+
+static void a_reason_is_one_line_of_whole_characters(void **state)
+{
+    struct core *c = *state;
+    struct job *j = placed(c);
+    char text[400] = "a\nb ";
+
+    for (size_t i = strlen(text); i + 2 < sizeof(text); i += 2)
+        memcpy(&text[i], "\xc3\xa4", 3);
+    job_set_reason(j, "Code", text);
+    assert_true(str_is_clean_utf8(j->reason.text, strlen(j->reason.text)));
+    assert_in_range(strlen(j->reason.text), REASON_TEXT_MAX - 1, REASON_TEXT_MAX);
+    assert_memory_equal(j->reason.text, "a b ", 4);
 }
 
 static void the_same_request_gets_the_same_job(void **state)
@@ -509,6 +525,7 @@ int main(void)
         TEST(a_preempted_gang_goes_back_with_its_age_and_no_restart_counted),
         TEST(only_a_running_gang_is_preempted),
         TEST(pods_refused_for_good_end_the_job_as_rejected),
+        TEST(a_reason_is_one_line_of_whole_characters),
         TEST(the_same_request_gets_the_same_job),
         TEST(a_submit_key_means_one_job_and_one_spec),
         TEST(a_dry_run_stores_nothing),

@@ -47,11 +47,52 @@ static void a_character_may_lie_across_two_pieces(void **state)
     }
 }
 
+static void what_others_wrote_becomes_one_clean_line(void **state)
+{
+    static const char *const rows[][2] = {
+        {"", ""},
+        {"a b\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "a b\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"a\nb\r\tc\033[2Jd\177", "a b  c [2Jd "},
+        {"a\xc2\x9b"
+         "b\xe2\x80\xa8"
+         "c\xef\xbb\xbf",
+         "a  b   c   "},
+        {"a\xff"
+         "b\xc0\x80"
+         "c\xed\xa0\x80",
+         "a b  c   "},
+        {"half\xc3", "half"},
+        {"half\xe2\x82", "half"},
+        {"half\xf0\x9f\x98", "half"},
+    };
+    char text[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        (void)str_copy(text, sizeof(text), rows[i][0]);
+        str_make_line(text);
+        assert_string_equal(text, rows[i][1]);
+    }
+}
+
+static void json_is_what_terminals_and_yaml_take_too(void **state)
+{
+    struct str b = {0};
+
+    (void)state;
+    str_add_json(&b, "\xc3\xa4\xc2\xa0\xc2\x9b\xe2\x80\xa8\xef\xbb\xbf\xef\xbf\xbd\033");
+    assert_string_equal(str_text(&b),
+                        "\"\xc3\xa4\xc2\xa0\\u009b\\u2028\\ufeff\xef\xbf\xbd\\u001b\"");
+    str_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_byte_that_is_not_clean_is_found_wherever_it_is),
         cmocka_unit_test(a_character_may_lie_across_two_pieces),
+        cmocka_unit_test(what_others_wrote_becomes_one_clean_line),
+        cmocka_unit_test(json_is_what_terminals_and_yaml_take_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
