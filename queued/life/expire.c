@@ -79,14 +79,16 @@ static void sweep_keys(struct state *s, struct effects *fx)
     }
 }
 
-static void sweep_notes(struct state *s, struct effects *fx)
+/* true: there are more to go. */
+static bool sweep_notes(struct state *s, struct effects *fx)
 {
     uint64_t n = s->meta.next_seq - s->meta.oldest_seq;
 
     if (n <= EXPIRE_NOTES_MAX)
-        return;
+        return false;
     s->meta.oldest_seq += n - EXPIRE_NOTES_MAX > 1000 ? 1000 : n - EXPIRE_NOTES_MAX;
     effects_add(fx, EFFECT_DROP_EVENTS, (struct job_id){0})->u.below_seq = s->meta.oldest_seq;
+    return n - EXPIRE_NOTES_MAX > 1000;
 }
 
 /* Ids are in order of time. */
@@ -104,11 +106,13 @@ static void sweep_attempts(struct state *s, struct effects *fx)
 
 usec_t expire_sweep(struct state *s, struct effects *fx)
 {
+    bool has_more;
+
     sweep_answers(s, fx);
     sweep_keys(s, fx);
-    sweep_notes(s, fx);
+    has_more = sweep_notes(s, fx);
     sweep_attempts(s, fx);
     windows_sweep(s, fx);
     orphans_check(s, fx);
-    return s->now + 10 * USEC_PER_SEC;
+    return s->now + (has_more ? 1 : 100) * USEC_PER_SEC / 10;
 }

@@ -490,6 +490,17 @@ static void a_finished_job_is_forgotten_after_its_time(void **state)
     assert_null(c->state->demands);
 }
 
+static void many_events_are_trimmed_faster_than_they_come(void **state)
+{
+    struct core *c = *state;
+
+    c->state->meta.next_seq = c->state->meta.oldest_seq + EXPIRE_NOTES_MAX + 100000;
+    for (int i = 0; i < 100; i++)
+        core_pass(c, USEC_PER_SEC / 10);
+    assert_in_range(c->state->meta.next_seq - c->state->meta.oldest_seq, 1,
+                    EXPIRE_NOTES_MAX + 1000);
+}
+
 static void accounting_is_dropped_once_a_day_by_the_time_of_submission(void **state)
 {
     struct core *c = *state;
@@ -537,6 +548,7 @@ int main(void)
         TEST(disk_is_counted_like_any_other_resource),
         TEST(a_record_of_a_gang_without_members_is_not_loaded),
         TEST(a_finished_job_is_forgotten_after_its_time),
+        TEST(many_events_are_trimmed_faster_than_they_come),
         TEST(accounting_is_dropped_once_a_day_by_the_time_of_submission),
     };
 
