@@ -225,6 +225,7 @@ static int open_store(struct daemon *d, struct err *err)
     if (store_lmdb_open(&d->store, d->config.boot->store_dir, err))
         return -1;
     d->store_port = store_lmdb_port(d->store);
+    d->state->started_at = clock_now(d);
     if (d->store_port.load(d->store_port.ctx, d->state, err))
         return -1;
     reload_started(d->state, config_digest(d->config.boot));

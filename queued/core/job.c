@@ -75,6 +75,22 @@ usec_t job_run_end(const struct job *j)
     return j->run_until && j->run_until < end ? j->run_until : end;
 }
 
+void job_set_back(struct job *j, usec_t now)
+{
+    usec_t *const past[] = {&j->submitted_at, &j->state_since, &j->queued_at,       &j->attempt_at,
+                            &j->running_at,   &j->resized_at,  &j->checkpointed_at, &j->ended_at};
+    usec_t *const to_come[] = {&j->not_before, &j->run_until, &j->lost_at,
+                               j->claim ? &j->claim->until : NULL};
+    usec_t ahead = j->state_since - now;
+
+    for (size_t i = 0; i < ARRAY_LEN(past); i++)
+        if (*past[i] > now)
+            *past[i] = now;
+    for (size_t i = 0; i < ARRAY_LEN(to_come) && ahead > 0; i++)
+        if (to_come[i] && *to_come[i] > ahead)
+            *to_come[i] -= ahead;
+}
+
 void job_free_claim(struct job *j)
 {
     if (j->claim)

@@ -231,6 +231,9 @@ uint32_t job_size(const struct job *j);
 void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX]);
 /* When its run is over, by maxRuntime and what it keeps to. It has run. */
 usec_t job_run_end(const struct job *j);
+/* The clock was set back while it was stored: nothing that happened to it lies ahead of now, and
+ * what is to come is as far from it as it was. */
+void job_set_back(struct job *j, usec_t now);
 void job_free_claim(struct job *j);
 /* Say why it is where it is; a text that is too long is cut. text: "" none. */
 void job_set_reason(struct job *j, const char *code, const char *text);

@@ -148,6 +148,7 @@ struct state {
     struct store_meta meta;
     uint64_t turn;
     usec_t now;         /* of the turn, for what is made in it */
+    usec_t started_at;  /* when the store was loaded: what happened lies before; 0: not known */
     bool is_synced;     /* node and pod lists were complete once: cycles may run */
     bool is_cluster_up; /* the API server answers */
     bool is_store_low;

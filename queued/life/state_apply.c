@@ -247,6 +247,8 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
             !cluster_node(&s->cluster, job->members[i].node_ix))
             return err_set(err, ERR_INVALID, "job %s has a member without a node",
                            job_id_format(id, job->id));
+    if (s->started_at)
+        job_set_back(job, s->started_at);
     if (array_load(s, job, spec, err))
         return -1;
     relax_init(s, job, spec);

@@ -65,6 +65,34 @@ static struct state *reload(struct env *e)
     return s;
 }
 
+static void a_clock_that_was_set_back_lets_nobody_wait_or_run_so_much_longer(void **state)
+{
+    const usec_t day = INT64_C(86400) * USEC_PER_SEC;
+    struct env *e = *state;
+    struct state *s = store_fixture_empty(&e->fix);
+    usec_t now = FIXTURE_EPOCH - 3 * day;
+    const struct job *waits, *runs;
+    struct job *j;
+    struct err err;
+
+    store_fixture_run(&e->fix, JOBS + 1);
+    runs = state_job(e->fix.state, store_fixture_id(JOBS + 1));
+    j = state_job(e->fix.state, store_fixture_id(1));
+    j->not_before = j->state_since + 30 * USEC_PER_SEC;
+    (void)effects_add(&e->fix.fx, EFFECT_SAVE_JOB, j->id);
+    commit(e);
+    s->started_at = now;
+    assert_int_equal(e->port.load(e->port.ctx, s, &err), 0);
+    waits = state_job(s, j->id);
+    assert_int_equal(waits->not_before, now + 30 * USEC_PER_SEC);
+    assert_int_equal(waits->submitted_at, now);
+    assert_true(runs->running_at > now);
+    runs = state_job(s, store_fixture_id(JOBS + 1));
+    assert_int_equal(runs->running_at, now);
+    assert_in_range(job_run_end(runs), now, now + runs->max_runtime_us);
+    state_destroy(s);
+}
+
 /* ---- kinds of damage: change len bytes at p (room for more), return the new length */
 
 static size_t empty(enum store_table t, struct store_bytes key, uint8_t *p, size_t len)
@@ -419,6 +447,8 @@ int main(void)
         cmocka_unit_test(a_damaged_job_is_set_aside_and_the_others_load),
         cmocka_unit_test(a_damaged_spec_takes_its_job_aside),
         cmocka_unit_test_setup_teardown(an_active_job_without_hosts_is_set_aside, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_clock_that_was_set_back_lets_nobody_wait_or_run_so_much_longer, setup, teardown),
         cmocka_unit_test(damaged_keys_answers_and_events_cost_only_themselves),
         cmocka_unit_test_setup_teardown(a_damaged_event_is_told_when_it_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_meta_record_never_lets_an_id_be_given_twice,
