@@ -9,6 +9,8 @@
 #include "cli.h"
 #include "print_job.h"
 #include "print_table.h"
+#include "spec_doc.h"
+#include "util/err.h"
 #include "util/mem.h"
 #include "util/parse.h"
 
@@ -169,26 +171,25 @@ static void print_job(const struct queued_job *job)
 
 static int print_spec(const struct queued_job *job, enum cli_format format)
 {
-    char *text;
+    struct arena a = {0};
 
     if (!job->spec) {
         cli_note("the daemon did not send the spec of this job");
         return EXIT_FAILED;
     }
-    text = queued_spec_text(job->spec, format == FORMAT_JSON ? QUEUED_JSON : QUEUED_YAML);
-    (void)fputs(text, stdout); /* cli_finish() looks for errors */
-    free(text);
+    cli_print(spec_doc_file(&a, (const Queued__V1__JobSpec *)(const void *)job->spec),
+              format == FORMAT_JSON ? FORMAT_JSON : FORMAT_YAML);
+    arena_fini(&a);
     return EXIT_OK;
 }
 
 /* ---- the history of a job */
 
-enum { EVENTS_IDLE_MS = 200 };
+enum { HISTORY_STEP_MS = 20, HISTORY_MAX_MS = 30000 };
 
 struct history {
     struct document *list; /* NULL: print lines */
     struct arena *arena;
-    uint64_t n;
 };
 
 static const char *keep(const struct history *h, const char *text)
@@ -201,7 +202,6 @@ static int on_event(const struct queued_event *e, void *ctx)
     struct history *h = ctx;
     struct queued_event kept = *e; /* its texts are gone after this call */
 
-    h->n++;
     if (!h->list) {
         event_print(e);
         return 0;
@@ -217,28 +217,33 @@ static int on_event(const struct queued_event *e, void *ctx)
     return 0;
 }
 
-/* All events that are kept, until none comes for a while. */
-static int tell_history(struct queued_client *c, const struct queued_job *job, struct history *h)
+/* All events that are kept until the daemon told of the job. An index that has not begun has none.
+ */
+static int tell_history(struct queued_client *c, const struct queued_jobs *jobs, struct history *h)
 {
-    struct queued_watch_options o = {.job = job->id};
+    struct queued_watch_options o = {.job = jobs->v[0].id};
     struct queued_watch *stream = NULL;
     struct queued_error e;
-    uint64_t before;
-    int rc = queued_watch_open(c, &o, &stream, &e);
+    int rc = o.job ? queued_watch_open(c, &o, &stream, &e) : 0;
 
-    if (rc == 0) {
-        do {
-            before = h->n;
-            rc = queued_watch_next(stream, EVENTS_IDLE_MS, on_event, h, &e);
-        } while (rc == 0 && h->n > before);
+    for (int left_ms = HISTORY_MAX_MS; stream && rc == 0; left_ms -= HISTORY_STEP_MS) {
+        if (queued_watch_seq(stream) >= jobs->as_of_seq)
+            break;
+        if (left_ms <= 0) {
+            queued_watch_close(stream);
+            cli_note("the daemon did not tell the whole history in time");
+            return err_exit_code(ERR_DEADLINE);
+        }
+        rc = queued_watch_next(stream, HISTORY_STEP_MS, on_event, h, &e);
     }
     queued_watch_close(stream);
     return rc ? cli_error(&e) : EXIT_OK;
 }
 
-static int print_all(struct queued_client *c, const struct queued_job *job, bool with_events,
+static int print_all(struct queued_client *c, const struct queued_jobs *jobs, bool with_events,
                      enum cli_format format)
 {
+    const struct queued_job *job = &jobs->v[0];
     struct arena a = {0};
     struct history h = {.arena = &a};
     struct document *d;
@@ -248,12 +253,12 @@ static int print_all(struct queued_client *c, const struct queued_job *job, bool
         print_job(job);
         if (with_events)
             (void)printf("\nEvents\n");
-        return with_events ? tell_history(c, job, &h) : EXIT_OK;
+        return with_events ? tell_history(c, jobs, &h) : EXIT_OK;
     }
     d = job_document(&a, job);
     if (with_events) {
         h.list = document_put_list(&a, d, "events");
-        rc = tell_history(c, job, &h);
+        rc = tell_history(c, jobs, &h);
     }
     if (rc == EXIT_OK)
         cli_print(d, format);
@@ -277,7 +282,7 @@ static int describe(const char *name, bool only_spec, bool with_events, enum cli
     else if (format == FORMAT_NAME)
         (void)printf("job/%s\n", jobs->v[0].name ? jobs->v[0].name : "");
     else
-        rc = print_all(c, &jobs->v[0], with_events, format);
+        rc = print_all(c, jobs, with_events, format);
     queued_jobs_free(jobs);
     queued_close(c);
     return rc;

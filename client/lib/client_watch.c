@@ -56,6 +56,7 @@ static void copy_filter(struct queued_watch *w, const struct queued_filter *f)
                                          copy(&w->arena, f->labels[i].value)};
     mine.tenant = copy(&w->arena, f->tenant);
     mine.user = copy(&w->arena, f->user);
+    mine.array = copy(&w->arena, f->array);
     mine.states = states;
     mine.labels = labels;
     view_filter(&w->filter, &mine, &w->arena);
@@ -186,7 +187,7 @@ static int hand_on(struct queued_watch *w, queued_on_event *on_event, void *ctx)
     return stop;
 }
 
-/* What a reply of this stream says beside events. 0: go on; -1: the stream is over. */
+/* What a reply of this stream says beside events. 0: it has some; 1: ask again; -1: it is over. */
 static int judge(struct queued_watch *w, const struct link_reply *r, struct err *err)
 {
     const Queued__V1__WatchReply *m = (const Queued__V1__WatchReply *)r->message;
@@ -196,7 +197,13 @@ static int judge(struct queued_watch *w, const struct link_reply *r, struct err 
         return 0;
     if (code == ERR_UNAVAILABLE || code == ERR_NOT_LEADER) {
         w->is_subscribed = false;
-        return 0;
+        return 1;
+    }
+    if (code == ERR_OUT_OF_RANGE && w->seq == 0 && m->oldest_seq > 1) {
+        w->seq = m->oldest_seq - 1; /* all that are kept were asked for: they begin here */
+        w->is_subscribed = false;
+        w->asked_ms = 0;
+        return 1;
     }
     (void)client_refused(r->header, err);
     if (code == ERR_OUT_OF_RANGE)
@@ -223,9 +230,10 @@ static int step(struct queued_watch *w, uint64_t wait_ms, queued_on_event *on_ev
     }
     w->heard_ms = link_now_ms();
     w->wait_ms = w->client->options.retry_first_ms;
-    if (judge(w, &r, err)) {
+    rc = judge(w, &r, err);
+    if (rc) {
         protobuf_c_message_free_unpacked(r.message, NULL);
-        return -1;
+        return rc < 0 ? -1 : 0;
     }
     w->left = r;
     w->left_at = 0;

@@ -177,6 +177,20 @@ static uint64_t filter_notes(struct rpc_watches *w, const struct watch *one,
     return through;
 }
 
+static bool is_behind(const struct rpc_watches *w, const struct watch *one)
+{
+    return one->next_seq <= newest_seq(w);
+}
+
+static void keep_alive(struct rpc_watches *w, struct watch *one, usec_t now)
+{
+    struct rpc_head h = head_of(w, one);
+
+    rpc_out_begin(&w->out);
+    rpc_out_watch(&w->out, &h, one->next_seq - 1, 0);
+    (void)push(w, one, now); /* a later tick tries again */
+}
+
 /* One batch from the store. Leaves the cursor where it was when the peer cannot take it. */
 static void replay(struct rpc_watches *w, struct watch *one, usec_t now)
 {
@@ -206,20 +220,8 @@ static void replay(struct rpc_watches *w, struct watch *one, usec_t now)
         one->credit -= n;
     }
     one->next_seq = through + 1;
-}
-
-static bool is_behind(const struct rpc_watches *w, const struct watch *one)
-{
-    return one->next_seq <= newest_seq(w);
-}
-
-static void keep_alive(struct rpc_watches *w, struct watch *one, usec_t now)
-{
-    struct rpc_head h = head_of(w, one);
-
-    rpc_out_begin(&w->out);
-    rpc_out_watch(&w->out, &h, one->next_seq - 1, 0);
-    (void)push(w, one, now); /* the next tick tries again */
+    if (w->out.items.n == 0 && !is_behind(w, one))
+        keep_alive(w, one, now); /* who waits for the end of what there was has it */
 }
 
 static void sweep(struct rpc_watches *w)

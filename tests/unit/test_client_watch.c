@@ -141,6 +141,33 @@ static void history_that_is_gone_is_said(void **state)
     fake_daemon_stop(f);
 }
 
+static void keep_few(struct fake_daemon *f, const struct fake_seen *s, size_t n)
+{
+    if (s->after_seq < 499)
+        too_old(f, s, n);
+    else
+        send_events(f, s->id, s->after_seq + 1, s->after_seq + 3);
+}
+
+static void a_stream_of_all_begins_with_the_oldest_that_is_kept(void **state)
+{
+    struct fake_daemon *f = fake_daemon_start(keep_few);
+    struct queued_client *c = fake_daemon_connect(f, 60000);
+    struct queued_watch_options o = {.after_seq = 0};
+    struct collected got = {.stop_at = 3};
+    struct queued_watch *w = NULL;
+    struct queued_error e;
+
+    (void)state;
+    assert_int_equal(queued_watch_open(c, &o, &w, &e), 0);
+    assert_int_equal(queued_watch_next(w, 5000, collect, &got, &e), 1);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(got.seq[i], 500 + i);
+    queued_watch_close(w);
+    queued_close(c);
+    fake_daemon_stop(f);
+}
+
 static void run_and_fail(struct fake_daemon *f, const struct fake_seen *s, size_t n)
 {
     if (s->method == QUEUED__V1__METHOD__METHOD_WATCH)
@@ -202,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_stream_resumes_without_loss_or_doubles),
         cmocka_unit_test(credit_is_given_back_under_the_same_id),
         cmocka_unit_test(history_that_is_gone_is_said),
+        cmocka_unit_test(a_stream_of_all_begins_with_the_oldest_that_is_kept),
         cmocka_unit_test(waiting_is_judged_by_the_present_state),
         cmocka_unit_test(waiting_ends_when_time_is_up),
     };
