@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "client_job.h"
 #include "util/mem.h"
 #include "util/str.h"
 
@@ -84,20 +85,19 @@ static void show_ends(const struct queued_jobs *jobs)
         show(jobs->v[i].name, jobs->v[i].state, jobs->v[i].reason_code, jobs->v[i].reason_text);
 }
 
-static int judge(const struct queued_jobs *jobs, bool any)
+static int judge(const struct queued_jobs *jobs, const struct queued_wait_options *o)
 {
     int worst = EXIT_OK, best = EXIT_FAILED;
 
     if (jobs->n == 1)
         return cli_job_exit(&jobs->v[0]);
     for (size_t i = 0; i < jobs->n; i++) {
-        bool is_final = jobs->v[i].state && queued_state_is_final(jobs->v[i].state);
         int code = cli_job_exit(&jobs->v[i]);
 
         worst = code ? EXIT_FAILED : worst;
-        best = code == 0 && (is_final || !any) ? EXIT_OK : best;
+        best = code == 0 && job_has_reached(&jobs->v[i], o->what) ? EXIT_OK : best;
     }
-    return any ? best : worst;
+    return o->any ? best : worst;
 }
 
 static int run(struct queued_client *c, struct queued_wait_options *o)
@@ -109,7 +109,7 @@ static int run(struct queued_client *c, struct queued_wait_options *o)
     o->on_event = show_change;
     prepare_detach(o->jobs, o->n);
     if (queued_wait(c, o, &done, &e) == 0)
-        rc = judge(done, o->any);
+        rc = judge(done, o);
     else if (e.code == QUEUED_DEADLINE)
         rc = EXIT_WAIT_OVER;
     else
@@ -129,6 +129,26 @@ int cli_wait_all(struct queued_client *c, const char *const *jobs, size_t n)
     struct queued_wait_options o = {.n = n, .jobs = jobs, .wait_ms = (int64_t)cli_timeout_ms()};
 
     return run(c, &o);
+}
+
+/* "@last" by its name: what is newest may be another one when the user is told how to go on. */
+static int name_jobs(struct queued_client *c, const char **jobs, size_t n, struct arena *a)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct queued_jobs *found = NULL;
+        struct queued_error e;
+
+        if (jobs[i][0] != '@')
+            continue;
+        if (queued_get(c, jobs[i], &found, &e)) {
+            cli_note("%s", e.text);
+            return e.code == QUEUED_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_WAIT_FAILED;
+        }
+        if (found->v[0].name)
+            jobs[i] = arena_strdup(a, found->v[0].name);
+        queued_jobs_free(found);
+    }
+    return EXIT_OK;
 }
 
 static int read_what(const char *word, enum queued_wait_for *ret)
@@ -159,6 +179,9 @@ int cmd_wait(int argc, char **argv)
     };
     struct queued_wait_options o = {0};
     struct queued_client *c = NULL;
+    enum cli_format format;
+    struct arena a = {0};
+    const char **jobs;
     int first, rc = cli_parse(&(struct cli_options){"wait", options, ARRAY_LEN(options)}, argc,
                               argv, &first);
 
@@ -168,15 +191,19 @@ int cmd_wait(int argc, char **argv)
         return cli_usage("wait: --any or --all, not both");
     if (first == argc)
         return cli_usage("wait: name the jobs to wait for; queuectl list shows them");
-    if (read_what(what, &o.what))
+    if (read_what(what, &o.what) || cli_format(1u << FORMAT_TABLE, &format))
         return EXIT_USAGE;
     o.any = any;
     o.wait_ms = (int64_t)cli_timeout_ms();
     if (cli_connect(&c, 0))
         return EXIT_WAIT_FAILED;
     o.n = (size_t)(argc - first);
-    o.jobs = (const char *const *)&argv[first];
-    rc = run(c, &o);
+    o.jobs = jobs = arena_alloc(&a, o.n * sizeof(*jobs));
+    memcpy(jobs, &argv[first], o.n * sizeof(*jobs));
+    rc = name_jobs(c, jobs, o.n, &a);
+    if (rc == EXIT_OK)
+        rc = run(c, &o);
     queued_close(c);
+    arena_fini(&a);
     return rc;
 }

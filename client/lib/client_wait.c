@@ -26,7 +26,7 @@ struct waiter {
     uint64_t as_of;
 };
 
-static bool is_reached(const struct queued_job *job, enum queued_wait_for what)
+bool job_has_reached(const struct queued_job *job, enum queued_wait_for what)
 {
     const char *state = job->state ? job->state : "";
 
@@ -49,7 +49,7 @@ static void count(struct waiter *w)
 {
     w->reached = 0;
     for (size_t i = 0; i < w->n; i++)
-        w->reached += is_reached(&w->jobs[i]->v[0], w->options->what);
+        w->reached += job_has_reached(&w->jobs[i]->v[0], w->options->what);
 }
 
 static int look_again(struct waiter *w, size_t i, const char *name, struct queued_error *error)
@@ -83,21 +83,18 @@ static void name_of(char name[QUEUED_NAME_MAX], const struct queued_job *job)
         (void)snprintf(name, QUEUED_NAME_MAX, "%s[%u]", job->array_id, job->array_index);
 }
 
+/* A job may be named twice, and indices that have not begun share what is told of their array. */
 static int on_event(const struct queued_event *e, void *ctx)
 {
     struct waiter *w = ctx;
+    bool is_ours = false;
 
-    for (size_t i = 0; i < w->n; i++) {
-        const struct queued_job *job = &w->jobs[i]->v[0];
-
-        if (!is_about(e, job))
-            continue;
-        if (w->options->on_event && w->options->on_event(e, w->options->ctx))
-            return 1;
-        w->is_stale[i] = true;
-        return 1; /* look at it */
-    }
-    return 0;
+    for (size_t i = 0; i < w->n; i++)
+        if (is_about(e, &w->jobs[i]->v[0]))
+            w->is_stale[i] = is_ours = true;
+    if (is_ours && w->options->on_event)
+        (void)w->options->on_event(e, w->options->ctx);
+    return is_ours; /* look at them */
 }
 
 /* 1: a daemon that is gone again left something to look at later. */
