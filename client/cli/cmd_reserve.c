@@ -27,9 +27,11 @@ static int read_time(const char *option, const char *text, int64_t base, int64_t
     if (strcmp(text, "now") == 0)
         t = cli_now_us();
     else if (text[0] == '+')
-        rc = parse_duration(text + 1, &t, &err) ? -1 : 0, t += base;
+        rc = parse_duration(text + 1, &t, &err);
     else
         rc = parse_time(text, &t, &err);
+    if (rc == 0 && text[0] == '+' && __builtin_add_overflow(t, base, &t))
+        rc = err_set(&err, ERR_INVALID, "is too far away");
     *ret = t;
     return rc ? cli_usage("reserve: --%s %s: %s", option, text, err.text) : 0;
 }

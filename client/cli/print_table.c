@@ -61,13 +61,34 @@ void table_addf(struct table *t, const char *fmt, ...)
     table_add(t, buf);
 }
 
+/* How many characters a text has: bytes of UTF-8 that go on with one are not counted. */
+static size_t length(const char *s)
+{
+    size_t n = 0;
+
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+/* How many bytes its first n characters take. */
+static size_t bytes_of(const char *s, size_t n)
+{
+    const char *p = s;
+
+    for (; *p; p++)
+        if (((unsigned char)*p & 0xc0) != 0x80 && n-- == 0)
+            break;
+    return (size_t)(p - s);
+}
+
 static void measure(struct table *t, bool has_header)
 {
     assert(t->n > 0);
     for (size_t i = 0; i < t->n; i++)
         t->width[i] = has_header ? strlen(t->columns[i].title) : 0;
     for (size_t i = 0; i < t->cells.n; i++) {
-        size_t len = strlen(t->cells.v[i]);
+        size_t len = length(t->cells.v[i]);
 
         if (len > t->width[i % t->n])
             t->width[i % t->n] = len;
@@ -102,14 +123,15 @@ static void print_cut(const char *text, size_t len, size_t width, enum table_cut
     size_t tail = width > 12 ? 5 : 0; /* "-7f3k" */
 
     if (cut == TABLE_CUT_MIDDLE && tail)
-        (void)printf("%.*s..%s", (int)(width - 2 - tail), text, text + len - tail);
+        (void)printf("%.*s..%s", (int)bytes_of(text, width - 2 - tail), text,
+                     text + bytes_of(text, len - tail));
     else
-        (void)printf("%.*s.", (int)(width ? width - 1 : 0), text);
+        (void)printf("%.*s.", (int)bytes_of(text, width ? width - 1 : 0), text);
 }
 
 static void print_cell(const struct table *t, size_t i, const char *text)
 {
-    size_t len = strlen(text), width = t->width[i];
+    size_t len = length(text), width = t->width[i];
     bool is_last = i + 1 == t->n;
 
     if (len > width)
@@ -117,7 +139,7 @@ static void print_cell(const struct table *t, size_t i, const char *text)
     else if (is_last)
         (void)fputs(text, stdout);
     else
-        (void)printf("%-*s", (int)width, text);
+        (void)printf("%s%*s", text, (int)(width - len), "");
     (void)fputs(is_last ? "\n" : "  ", stdout);
 }
 
