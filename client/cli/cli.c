@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "cli_help.h"
+#include "print_path.h"
 #include "util/err.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -94,12 +95,22 @@ int cli_finish(int code)
 
 void cli_print(const struct document *d, enum cli_format format)
 {
+    const char *template = cli_template(), *columns = cli_columns();
     struct str out = {0};
 
-    if (format == FORMAT_YAML)
+    if (format == FORMAT_JSON && columns) {
+        path_print_columns(d, columns);
+        return;
+    }
+    if (format == FORMAT_JSON && template) {
+        path_print(&out, d, template);
+        if (out.len && out.s[out.len - 1] != '\n')
+            str_add(&out, "\n");
+    } else if (format == FORMAT_YAML) {
         document_yaml(&out, d);
-    else
+    } else {
         document_json(&out, d, format == FORMAT_JSONL);
+    }
     (void)fwrite(str_text(&out), 1, out.len, stdout); /* cli_finish() looks for errors */
     str_fini(&out);
 }

@@ -84,8 +84,16 @@ struct cli_options {
  * (--help: 1): the command is then over. */
 int cli_parse(const struct cli_options *options, int argc, char **argv, int *ret_first);
 
-/* -o, as parsed; allowed: bits of 1 << enum cli_format. -1 after a message. */
+/* What "-o name" writes before the operands of a command, "job/" or "node/"; "": they have no kind.
+ * cli_parse() takes it away. */
+const char *cli_operands(const char *command);
+
+/* -o, as parsed; allowed: bits of 1 << enum cli_format. Where JSON is, jsonpath= and
+ * custom-columns= are, too: FORMAT_JSON, of which cli_print() prints a part. -1 after a message. */
 int cli_format(unsigned allowed, enum cli_format *ret);
+/* Of what is JSON: the template or columns of -o; NULL: all of it. */
+const char *cli_template(void);
+const char *cli_columns(void);
 /* --timeout in milliseconds; 0: not given. */
 uint64_t cli_timeout_ms(void);
 /* May escape sequences go to stdout? By --color, else only on a terminal. */

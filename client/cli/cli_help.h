@@ -15,7 +15,9 @@
     "  --endpoint E   daemon, ipc:///path or tcp://HOST:PORT ($QUEUED_ENDPOINT)\n"                 \
     "  --timeout T    longest wait for an answer, like 10s\n"                                      \
     "  --color WHEN   auto, always, never (also NO_COLOR)\n"                                       \
-    "  -o FORMAT      form of the output ($QUEUED_OUTPUT)\n"                                       \
+    "  -o FORMAT      form of the output ($QUEUED_OUTPUT); where it may be json also a part of\n"  \
+    "                 it: jsonpath='{.items[*].metadata.name}', "                                  \
+    "custom-columns=JOB:.metadata.name\n"                                                          \
     "  -h, --help     help\n"                                                                      \
     "Exit codes: 0 good, 1 failed, 2 usage or invalid file, 3 not found, 4 not allowed, 5 "        \
     "conflict,\n"                                                                                  \
@@ -58,7 +60,7 @@
     "  -q, --quiet          print nothing; exit 1 when no job matches\n"                           \
     "  --columns C,...      only these columns of the wide form, like job,state,gpus\n"            \
     "  --no-headers         without the line of titles\n"                                          \
-    "  -o FORMAT            table, wide, json, yaml, name, csv\n"
+    "  -o FORMAT            table, wide, json, jsonl, yaml, name, csv\n"
 
 #define HELP_DESCRIBE                                                                              \
     "  queuectl describe resnet-ddp-7f3k\n"                                                        \

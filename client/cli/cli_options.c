@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "print_path.h"
 #include "util/mem.h"
 #include "util/parse.h"
 #include "util/str.h"
@@ -22,6 +23,7 @@ static struct {
     const char *output;
     bool help;
     uint64_t timeout_ms;
+    const char *template, *columns; /* of output */
 } common;
 
 static const struct cli_option common_options[] = {
@@ -127,6 +129,17 @@ static const struct cli_command *this_command(const char *name)
     return NULL;
 }
 
+/* "job/NAME", as other commands write it, is NAME. */
+static void strip_kind(const char *command, int argc, char **argv)
+{
+    const char *kind = cli_operands(command);
+    size_t len = strlen(kind);
+
+    for (int i = optind; i < argc; i++)
+        if (strncmp(argv[i], kind, len) == 0)
+            argv[i] += len;
+}
+
 int cli_parse(const struct cli_options *options, int argc, char **argv, int *ret_first)
 {
     const char *command = options->command;
@@ -149,8 +162,40 @@ int cli_parse(const struct cli_options *options, int argc, char **argv, int *ret
     if (common.help && this_command(command))
         return 1 + cmd_help(2, (char *[]){argv[0], argv[0]});
     *ret_first = optind;
+    strip_kind(command, argc, argv);
     code = check_common(command);
     return code ? 1 + code : 0;
+}
+
+const char *cli_template(void)
+{
+    return common.template;
+}
+
+const char *cli_columns(void)
+{
+    return common.columns;
+}
+
+/* 1: -o asks for a part of JSON; -1 after a message; 0: for something else. */
+static int take_part(const char *wish)
+{
+    static const char path[] = "jsonpath=", columns[] = "custom-columns=";
+    struct err err;
+
+    if (strncmp(wish, path, sizeof(path) - 1) == 0) {
+        common.template = wish + sizeof(path) - 1;
+        if (path_check(common.template, &err) == 0)
+            return 1;
+    } else if (strncmp(wish, columns, sizeof(columns) - 1) == 0) {
+        common.columns = wish + sizeof(columns) - 1;
+        if (path_check_columns(common.columns, &err) == 0)
+            return 1;
+    } else {
+        return 0;
+    }
+    (void)cli_usage("-o %.16s...: %s", wish, err.text);
+    return -1;
 }
 
 int cli_format(unsigned allowed, enum cli_format *ret)
@@ -162,10 +207,16 @@ int cli_format(unsigned allowed, enum cli_format *ret)
     };
     const char *wish = common.output ? common.output : getenv("QUEUED_OUTPUT");
     struct str known = {0};
+    int part;
 
     *ret = FORMAT_TABLE;
     if (!wish || !*wish)
         return 0;
+    part = allowed & 1u << FORMAT_JSON ? take_part(wish) : 0;
+    if (part) {
+        *ret = FORMAT_JSON;
+        return part > 0 ? 0 : -1;
+    }
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (!(allowed & 1u << i))
             continue;
@@ -176,6 +227,8 @@ int cli_format(unsigned allowed, enum cli_format *ret)
             return 0;
         }
     }
+    if (allowed & 1u << FORMAT_JSON)
+        str_add(&known, ", jsonpath=..., custom-columns=...");
     if (common.output)
         (void)cli_usage("-o %s: this command writes %s", wish, str_text(&known));
     str_fini(&known);

@@ -15,6 +15,18 @@ static const char *const with_jobs[] = {"describe",   "why",          "cancel", 
                                         "prioritize", "checkpointed", NULL};
 static const char *const with_nodes[] = {"drain", "undrain", NULL};
 
+static bool is_one_of(const char *const *v, const char *word)
+{
+    while (*v && strcmp(*v, word) != 0)
+        v++;
+    return *v != NULL;
+}
+
+const char *cli_operands(const char *command)
+{
+    return is_one_of(with_jobs, command) ? "job/" : is_one_of(with_nodes, command) ? "node/" : "";
+}
+
 /* The options that a help text names, each once. */
 static void add_options(struct str *to, const char *help)
 {

@@ -139,7 +139,8 @@ static int fetch(struct list *l, struct queued_client *c)
 {
     struct queued_error e;
 
-    l->query.is_full = l->format == FORMAT_JSON || l->format == FORMAT_YAML;
+    l->query.is_full =
+        l->format == FORMAT_JSON || l->format == FORMAT_YAML || l->format == FORMAT_JSONL;
     do {
         struct queued_jobs *page = NULL;
         uint64_t left = l->limit ? l->limit - l->jobs.n : PAGE_MAX;
@@ -192,9 +193,17 @@ static int print_rows(struct list *l)
     return rc;
 }
 
+static void print_lines(struct list *l)
+{
+    for (size_t i = 0; i < l->jobs.n; i++)
+        cli_print(job_document(&l->arena, l->jobs.v[i]), FORMAT_JSONL);
+}
+
 static int print(struct list *l)
 {
-    if (l->format == FORMAT_JSON || l->format == FORMAT_YAML) {
+    if (l->format == FORMAT_JSONL && l->jobs.n) {
+        print_lines(l);
+    } else if (l->format == FORMAT_JSON || l->format == FORMAT_YAML) {
         print_document(l);
     } else if (l->format == FORMAT_NAME && l->jobs.n) {
         for (size_t i = 0; i < l->jobs.n; i++)
@@ -252,7 +261,8 @@ int cmd_list(int argc, char **argv)
     else if (first < argc)
         rc = cli_usage("list: unexpected \"%s\"; queuectl describe JOB shows one job", argv[first]);
     else if (cli_format(1u << FORMAT_TABLE | 1u << FORMAT_WIDE | 1u << FORMAT_JSON |
-                            1u << FORMAT_YAML | 1u << FORMAT_NAME | 1u << FORMAT_CSV,
+                            1u << FORMAT_YAML | 1u << FORMAT_NAME | 1u << FORMAT_CSV |
+                            1u << FORMAT_JSONL,
                         &l.format))
         rc = EXIT_USAGE;
     else if (l.columns && l.format > FORMAT_WIDE && l.format != FORMAT_CSV)

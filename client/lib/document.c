@@ -122,6 +122,30 @@ bool document_is_empty(const struct document *d)
     return d->first == NULL;
 }
 
+const struct document *document_get(const struct document *d, const char *key)
+{
+    const struct document *c = d->kind == KIND_MAP ? d->first : NULL;
+
+    while (c && strcmp(c->key, key) != 0)
+        c = c->next;
+    return c;
+}
+
+const struct document *document_first(const struct document *d)
+{
+    return d->first;
+}
+
+const struct document *document_next(const struct document *d)
+{
+    return d->next;
+}
+
+bool document_is_list(const struct document *d)
+{
+    return d->kind == KIND_LIST;
+}
+
 static void add_indent(struct str *out, unsigned depth)
 {
     for (unsigned i = 0; i < depth; i++)
@@ -170,6 +194,14 @@ void document_json(struct str *out, const struct document *d, bool is_compact)
 {
     add_json(out, d, is_compact, 0);
     str_add(out, "\n");
+}
+
+void document_value(struct str *out, const struct document *d)
+{
+    if (d->kind == KIND_TEXT)
+        str_add(out, d->text);
+    else
+        add_json(out, d, true, 0);
 }
 
 /* "24h", "1500Gi": digits and a unit that no YAML reader takes for a number. */

@@ -36,6 +36,15 @@ struct document *document_put_map(struct arena *a, struct document *map, const c
 struct document *document_put_list(struct arena *a, struct document *map, const char *key);
 bool document_is_empty(const struct document *d);
 
+/* The value of a key; NULL: it has none, or d is no map. */
+const struct document *document_get(const struct document *d, const char *key);
+/* The first of a map or list, and the one after it; NULL: none. */
+const struct document *document_first(const struct document *d);
+const struct document *document_next(const struct document *d);
+bool document_is_list(const struct document *d);
+/* Text as it is, everything else as one line of JSON; no newline. */
+void document_value(struct str *out, const struct document *d);
+
 /* Indented by two, with a newline at the end; in one line when is_compact. */
 void document_json(struct str *out, const struct document *d, bool is_compact);
 void document_yaml(struct str *out, const struct document *d);
