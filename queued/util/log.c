@@ -71,9 +71,7 @@ void log_write(enum log_level level, const char *msg, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(fields, sizeof(fields), fmt, ap); /* a cut line is still a line */
     va_end(ap);
-    for (char *p = fields; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = ' ';
+    str_make_line(fields);
     if (as_json) {
         str_add(&line, "{\"time\":\"");
         add_time(&line);

@@ -5,10 +5,13 @@
 #include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "util/log.h"
 #include "util/str.h"
 
 enum { LONGEST = 27 };
@@ -75,6 +78,24 @@ static void what_others_wrote_becomes_one_clean_line(void **state)
     }
 }
 
+static void a_line_of_the_log_is_clean(void **state)
+{
+    char line[256] = "";
+    FILE *f = tmpfile();
+    int saved = dup(STDERR_FILENO);
+
+    (void)state;
+    assert_non_null(f);
+    assert_true(dup2(fileno(f), STDERR_FILENO) >= 0);
+    log_error("said", "a=\"%s\" b=1", "x\n\033[2J\xc3");
+    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    (void)close(saved);
+    rewind(f);
+    assert_non_null(fgets(line, sizeof(line), f));
+    assert_non_null(strstr(line, " level=error msg=\"said\" a=\"x  [2J \" b=1\n"));
+    (void)fclose(f);
+}
+
 static void json_is_what_terminals_and_yaml_take_too(void **state)
 {
     struct str b = {0};
@@ -92,6 +113,7 @@ int main(void)
         cmocka_unit_test(a_byte_that_is_not_clean_is_found_wherever_it_is),
         cmocka_unit_test(a_character_may_lie_across_two_pieces),
         cmocka_unit_test(what_others_wrote_becomes_one_clean_line),
+        cmocka_unit_test(a_line_of_the_log_is_clean),
         cmocka_unit_test(json_is_what_terminals_and_yaml_take_too),
     };
 
