@@ -54,6 +54,7 @@
     "  --state S,...        pending, running ...; active: not finished\n"                          \
     "  -l KEY=VALUE,...     with these labels\n"                                                   \
     "  --sort KEY           age, name, state, gpus, priority, tenant; -KEY: the other way round\n" \
+    "  --since T            submitted in the last T, like 1d, or after a time\n"                   \
     "  --array JOB          the indices of a job array that have begun\n"                          \
     "  --limit N            at most N jobs\n"                                                      \
     "  --continue TOKEN     go on after a list with --limit\n"                                     \

@@ -26,7 +26,10 @@ struct estimate {
     struct arena arena;
 };
 
-static int ask(const struct estimate *x, struct queued_client *c, struct queued_spec *spec)
+typedef VEC(struct queued_why *) why_list;
+
+static int ask(const struct estimate *x, struct queued_client *c, struct queued_spec *spec,
+               why_list *answers)
 {
     const struct queued_estimate_options options = {
         .n_without = x->without.n,
@@ -38,7 +41,6 @@ static int ask(const struct estimate *x, struct queued_client *c, struct queued_
     };
     const char *from_env = getenv("QUEUED_TENANT");
     struct queued_why *why = NULL;
-    struct arena a = {0};
     struct queued_error e;
 
     if (x->tenant)
@@ -47,19 +49,31 @@ static int ask(const struct estimate *x, struct queued_client *c, struct queued_
         spec->tenant = from_env;
     if (queued_estimate(c, spec, &options, &why, &e))
         return cli_error(&e);
+    *vec_push(answers) = why;
     if (x->format == FORMAT_TABLE)
         why_print(why);
-    else
-        cli_print(why_document(&a, why), x->format);
-    arena_fini(&a);
-    queued_why_free(why);
     return EXIT_OK;
+}
+
+/* Of several jobs as a list, so that it is one document. */
+static void print_documents(const why_list *answers, enum cli_format format)
+{
+    struct arena a = {0};
+    struct document *items, *d = list_document(&a, "GangJobList", &items);
+
+    if (answers->n == 1)
+        d = why_document(&a, answers->v[0]);
+    for (size_t i = 0; i < answers->n && answers->n > 1; i++)
+        document_add(&a, items, why_document(&a, answers->v[i]));
+    cli_print(d, format);
+    arena_fini(&a);
 }
 
 static int estimate(const struct estimate *x)
 {
     struct queued_client *c = NULL;
     struct yaml_doc *doc = NULL;
+    why_list answers = {0};
     struct spec_file f;
     struct err err;
     int rc;
@@ -70,7 +84,12 @@ static int estimate(const struct estimate *x)
     }
     rc = cli_connect(&c, cli_timeout_ms());
     for (size_t i = 0; i < f.n && rc == EXIT_OK; i++)
-        rc = ask(x, c, &f.specs[i]);
+        rc = ask(x, c, &f.specs[i], &answers);
+    if (answers.n && x->format != FORMAT_TABLE)
+        print_documents(&answers, x->format);
+    for (size_t i = 0; i < answers.n; i++)
+        queued_why_free(answers.v[i]);
+    vec_fini(&answers);
     queued_close(c);
     spec_file_fini(&f);
     return rc;

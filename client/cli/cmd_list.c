@@ -18,10 +18,11 @@ enum { PAGE_MAX = 500, LINE_MAX_WIDTH = 100 };
 
 struct list {
     bool all, quiet, no_headers;
-    const char *tenant, *user, *states, *sort, *limit_text, *token, *columns, *array;
+    const char *tenant, *user, *states, *sort, *limit_text, *token, *columns, *array, *since;
     struct cli_texts labels;
     enum cli_format format;
-    uint64_t limit; /* 0: none */
+    uint64_t limit;  /* 0: none */
+    int64_t from_us; /* submitted since; 0: ever */
     struct queued_query query;
     struct arena arena;
     VEC(struct queued_jobs *) pages;
@@ -113,11 +114,27 @@ static void read_states(struct list *l)
     l->query.filter.states = v;
 }
 
+/* "1d" ago, or a time. */
+static int read_since(struct list *l)
+{
+    struct err err;
+    usec_t t;
+
+    if (!l->since || parse_time(l->since, &l->from_us, NULL) == 0)
+        return 0;
+    if (parse_duration(l->since, &t, &err))
+        return cli_usage("list: --since: %s", err.text);
+    l->from_us = cli_now_us() > t ? cli_now_us() - t : 0;
+    return 0;
+}
+
 static int read_filter(struct list *l)
 {
     struct queued_pair *labels;
     struct err err;
 
+    if (read_since(l))
+        return EXIT_USAGE;
     if (l->limit_text && parse_u64(l->limit_text, 1, UINT32_MAX, &l->limit, &err))
         return cli_usage("list: --limit: %s", err.text);
     if (cli_pairs(&l->labels, &labels, &l->query.filter.n_labels, &l->arena))
@@ -143,14 +160,15 @@ static int fetch(struct list *l, struct queued_client *c)
         l->format == FORMAT_JSON || l->format == FORMAT_YAML || l->format == FORMAT_JSONL;
     do {
         struct queued_jobs *page = NULL;
-        uint64_t left = l->limit ? l->limit - l->jobs.n : PAGE_MAX;
+        uint64_t left = l->limit && !l->quiet ? l->limit - l->jobs.n : PAGE_MAX;
 
         l->query.limit = (uint32_t)(left < PAGE_MAX ? left : PAGE_MAX);
         if (queued_list(c, &l->query, &l->cursor, &page, &e))
             return cli_error(&e);
         *vec_push(&l->pages) = page;
         for (size_t i = 0; i < page->n; i++)
-            *vec_push(&l->jobs) = &page->v[i];
+            if (page->v[i].created_us >= l->from_us)
+                *vec_push(&l->jobs) = &page->v[i];
     } while (l->cursor && !(l->limit && l->jobs.n >= l->limit));
     return 0;
 }
@@ -248,6 +266,7 @@ int cmd_list(int argc, char **argv)
         {"sort", 0, OPTION_TEXT, &l.sort},
         {"limit", 0, OPTION_TEXT, &l.limit_text},
         {"array", 0, OPTION_TEXT, &l.array},
+        {"since", 0, OPTION_TEXT, &l.since},
         {"continue", 0, OPTION_TEXT, &l.token},
         {"quiet", 'q', OPTION_FLAG, &l.quiet},
         {"no-headers", 0, OPTION_FLAG, &l.no_headers},

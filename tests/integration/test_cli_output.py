@@ -6,6 +6,7 @@ $B is the build directory. One daemon serves all tests; each test submits jobs o
 
 import json
 import sys
+import time
 import unittest
 
 from cli_site import JOB, CliSite
@@ -114,6 +115,29 @@ class Output(CliSite):
         self.refused(2, "character 2: a path is expected", "list", "-o", "custom-columns=A:a")
         self.refused(2, "-o jsonpath={.a}: this command writes table, jsonl", "watch", "-o",
                      "jsonpath={.a}")
+
+    def test_lists_begin_where_they_are_asked_to(self):
+        old = self.submit("since", 12)
+        time.sleep(2.1)
+        new = self.submit("since", 12)
+        mine = ("list", "-l", "test=since", "-o", "name", "--since")
+        self.assertEqual(self.good(*mine, "1h"), f"job/{old}\njob/{new}\n")
+        self.assertEqual(self.good(*mine, "2s", "--limit", "5"), f"job/{new}\n")
+        created = json.loads(self.good("describe", new, "-o", "json"))["metadata"]["created"]
+        self.assertEqual(self.good(*mine, created), f"job/{new}\n")
+        self.assertEqual(self.run_cli(*mine, "1us", "-q")[0], 1)
+        self.assertEqual(self.run_cli(*mine, "1h", "-q")[0], 0)
+        self.refused(2, "is no duration", *mine, "yesterday")
+        self.good("cancel", old, new)
+
+    def test_an_estimate_of_several_jobs_is_one_document(self):
+        one = JOB % {"name": "one", "pods": 1, "annotations": ""}
+        two = JOB % {"name": "two", "pods": 12, "annotations": ""}
+        text = self.good("estimate", "-f", "-", "-o", "json", stdin=one + "---\n" + two)
+        items = json.loads(text)["items"]
+        self.assertEqual(["why" in i for i in items], [True, True])
+        text = self.good("estimate", "-f", "-", "-o", "json", stdin=one)
+        self.assertEqual(json.loads(text)["kind"], "GangJob")
 
     def test_a_time_that_cannot_be_counted_is_refused(self):
         self.refused(2, "is too far away", "reserve", "--nodes", "a", "--to", "+15250000w")
