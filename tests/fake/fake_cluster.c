@@ -83,7 +83,8 @@ static void lose_requests(struct fake_cluster *fc)
         struct fc_task *t = &fc->tasks.v[i];
 
         for (size_t p = 0; p < t->pods.n; p++) {
-            if (t->pods.v[p].stage != STAGE_CREATE || !rng_one_in(fc->w->rng, 4))
+            if (t->pods.v[p].stage != STAGE_CREATE ||
+                !rng_one_in(fc->w->rng, fc->w->woe > 1 ? 1 : 4))
                 continue;
             *vec_push(&fc->w->late) =
                 (struct w_late){.due = again_later(fc), .pod = t->pods.v[p].like};
@@ -170,7 +171,7 @@ static void add_pod(struct fake_cluster *fc, struct fc_task *t, const struct gan
     p->like.memory_bytes = g->memory_bytes[gp->role];
     if (g->spec)
         p->like.gpus = g->spec->roles[gp->role].gpus;
-    p->woe = g->spec && g->spec->roles[gp->role].start_after ? 8 : 1;
+    p->woe = fc->w->woe * (g->spec && g->spec->roles[gp->role].start_after ? 8 : 1);
 }
 
 static void gang_start(void *ctx, const struct gang *g)
@@ -273,7 +274,7 @@ static void request_create(struct fake_cluster *fc, struct fc_pod *p)
     struct w_pod *pod = world_pod(fc->w, p->like.ns, p->like.name);
 
     p->due = again_later(fc);
-    if (trouble(fc, FAULT_CREATE_UNSENT, 200))
+    if (trouble(fc, FAULT_CREATE_UNSENT, 200 * fc->w->woe))
         return;
     if (pod) {
         /* AlreadyExists: ours of this attempt from an earlier request, else in the way */
@@ -306,7 +307,7 @@ static void request_bind(struct fake_cluster *fc, struct fc_pod *p)
     p->due = again_later(fc);
     if (trouble(fc, FAULT_BIND_UNSENT, 200))
         return;
-    if (!p->is_slow && trouble(fc, FAULT_BIND_SLOW, 150)) {
+    if (!p->is_slow && trouble(fc, FAULT_BIND_SLOW, 150 * fc->w->woe)) {
         p->is_slow = true;
         p->due = fc->w->now + rng_between(fc->w->rng, 5, 900) * USEC_PER_SEC;
         return;

@@ -302,7 +302,9 @@ void sim_init(struct sim *s, uint64_t seed)
     client_init(&s->client, s->settings, &s->rng, &s->faults);
     s->world.is_busy = s->client.is_busy = seed / 2 % 2;
     s->client.is_crumbly = seed % 8 == 6;
-    s->client.is_calm = seed % 3 == 2;
+    s->client.is_staged = seed % 10 >= 8;
+    s->world.woe = s->client.is_staged ? 4 : 1;
+    s->client.is_calm = seed % 3 == 2 && !s->client.is_staged;
     s->store = fake_store_create(seed);
     s->inner = fake_store_port(s->store);
     boot(s);

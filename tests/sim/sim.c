@@ -47,7 +47,7 @@ static void advance_clock(struct sim *s)
 
 static void trouble(struct sim *s)
 {
-    if (fault_hits(&s->faults, FAULT_API_DOWN, 30))
+    if (fault_hits(&s->faults, FAULT_API_DOWN, 30 * s->world.woe))
         fake_cluster_cut(s->cluster, rng_between(&s->rng, 1, 90) * USEC_PER_SEC);
     if (fault_hits(&s->faults, FAULT_RELOAD, 100))
         sim_reload(s);

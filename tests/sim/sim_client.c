@@ -49,7 +49,7 @@ static struct spec *spec_of(const struct client *c, const struct request *r)
     char key[16];
 
     (void)snprintf(key, sizeof(key), "key-%u", (unsigned)r->key);
-    return wish_spec(c->settings, r->seed, r->key ? key : NULL);
+    return wish_spec(r->seed, c->is_staged, r->key ? key : NULL);
 }
 
 static struct promise *find_promise(const struct client *c, struct job_id job)
@@ -86,7 +86,7 @@ static void send_update(struct client *c, struct request *r, struct inbox *inbox
 
     if (!p || !j)
         return;
-    spec = wish_spec(c->settings, p->seed, j->submit_key);
+    spec = wish_spec(p->seed, c->is_staged, j->submit_key);
     spec->ns = arena_strdup(&spec->arena, j->ns);
     spec->tenant = rng_one_in(&g, 2) ? arena_strdup(&spec->arena, j->tenant)
                                      : tenants[rng_below(&g, ARRAY_LEN(tenants))];
@@ -184,7 +184,7 @@ static struct job_id aim(const struct client *c, struct request *r, struct job_i
     uint64_t at = (uint64_t)now;
     bool is_saved = r->is_verb && r->verb == VERB_CHECKPOINTED;
 
-    if (!j || !j->array)
+    if (!j || !j->array || (c->is_staged && r->is_verb && r->verb == VERB_HOLD))
         return job;
     if ((is_saved || at / 1000 % 3 == 0) && !r->is_update && j->array->live.n)
         return j->array->live.v[at / 7 % j->array->live.n]->id;
@@ -215,11 +215,12 @@ void client_cancel(struct client *c, struct inbox *inbox, usec_t now, struct job
 /* One of those promised lately, now and then none. */
 static struct job_id some_job(const struct client *c, usec_t now)
 {
-    uint32_t back;
+    uint32_t back, last;
 
     if (!c->promises.n || rng_one_in(c->rng, 10))
         return (struct job_id){now > 0 ? (uint64_t)now : 1};
-    back = rng_below(c->rng, c->promises.n < 12 ? (uint32_t)c->promises.n : 12);
+    last = c->is_staged && rng_one_in(c->rng, 2) ? 2 : 12; /* on its way to run, or any */
+    back = rng_below(c->rng, c->promises.n < last ? (uint32_t)c->promises.n : last);
     return c->promises.v[c->promises.n - 1 - back].job;
 }
 
@@ -235,6 +236,8 @@ static void change(struct client *c, struct inbox *inbox, usec_t now)
 
     r->is_verb = true;
     r->verb = verbs[rng_below(c->rng, ARRAY_LEN(verbs))];
+    if (c->is_staged && rng_one_in(c->rng, 4))
+        r->verb = VERB_HOLD;
     r->job = job = aim(c, r, job, now);
     send(c, r, inbox, now);
     if (r->verb == VERB_PREEMPT && rng_one_in(c->rng, 2)) { /* it saves at once */
@@ -338,13 +341,13 @@ void client_step(struct client *c, struct inbox *inbox, usec_t now)
 {
     uint32_t what = rng_below(c->rng, 100);
 
-    if (what < (c->is_calm ? 3 : 14) || (c->is_busy && what >= 90))
+    if (what < (c->is_calm ? 3 : 14) || ((c->is_busy || c->is_staged) && what >= 90))
         submit(c, inbox, now);
     else if (what < 18)
         cancel(c, inbox, some_job(c, now), now, true);
     else if (what < 22)
         repeat(c, inbox, now);
-    else if (what < 28)
+    else if (what < 28 || (c->is_staged && what >= 80))
         change(c, inbox, now);
     else if (what < 31)
         update(c, inbox, now);

@@ -53,6 +53,7 @@ struct client {
     struct faults *faults;
     bool is_busy;    /* asks for more, and mostly for what can run */
     bool is_crumbly; /* asks for parts of nodes and whole ones: there is much to move */
+    bool is_staged;  /* asks for roles that start one after the other */
     bool is_calm;    /* asks for less than there is: what grows has its time */
     uint64_t run;    /* seed of the run: request ids of two runs differ */
     VEC(struct request) requests;

@@ -286,12 +286,12 @@ static void some_spares(struct spec *s, struct rng *g)
 }
 
 /* One after the other, from the first or from the last; or one of them. */
-static void some_order(struct spec *s, struct rng *g)
+static void some_order(struct spec *s, struct rng *g, bool is_staged)
 {
     bool is_back = rng_one_in(g, 2);
 
     for (uint32_t i = 1; i < s->n_roles; i++)
-        if (rng_one_in(g, 2))
+        if (rng_one_in(g, is_staged ? 1 : 2))
             s->roles[is_back ? i - 1 : i].start_after = s->roles[is_back ? i : i - 1].name;
 }
 
@@ -357,6 +357,18 @@ uint64_t wish_mood(uint64_t seed, bool is_keen, bool is_crumbly)
     return (seed & ~(KEEN | CRUMBLY)) | (is_keen ? KEEN : 0) | (is_crumbly ? CRUMBLY : 0);
 }
 
+/* Roles that soon have room, so that those after them come to their turn. */
+static void be_small(struct spec *s)
+{
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        struct spec_role *r = &s->roles[i];
+
+        r->replicas = 1 + r->replicas % 3;
+        r->min_replicas = r->min_replicas > r->replicas ? 0 : r->min_replicas;
+        r->gpus = r->gpus > 4 ? 4 : r->gpus;
+    }
+}
+
 /* Long enough to be in the way of others, and some of them of a higher class. */
 static void be_keen(struct spec *s, struct rng *g)
 {
@@ -372,14 +384,13 @@ static void be_keen(struct spec *s, struct rng *g)
         s->max_queue_us = 0;
 }
 
-struct spec *wish_spec(const struct settings *settings, uint64_t seed, const char *submit_key)
+struct spec *wish_spec(uint64_t seed, bool is_staged, const char *submit_key)
 {
     static const char *const tenants[] = {"alpha", "alpha/one", "alpha/one", "alpha/two",
                                           "beta",  "beta",      "gamma",     "idle"};
     struct spec *s = spec_create();
     struct rng g = {seed};
 
-    (void)settings;
     s->name = rng_one_in(&g, 2) ? "train" : "fine-tune-with-a-name-of-forty-character";
     s->tenant = rng_one_in(&g, 60) ? "nobody" : tenants[rng_below(&g, ARRAY_LEN(tenants))];
     if (submit_key)
@@ -391,23 +402,25 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
                                                 : "low";
     if (rng_one_in(&g, 3))
         s->preemptible = rng_one_in(&g, 4) ? SPEC_NO : SPEC_YES;
-    if (rng_one_in(&g, 4))
-        s->on_preemption = rng_one_in(&g, 2) ? "end" : "requeue";
+    if (rng_one_in(&g, is_staged ? 1 : 4))
+        s->on_preemption = rng_one_in(&g, 2) || is_staged ? "end" : "requeue";
     if (rng_one_in(&g, 4))
         s->exit_zero = "done";
     if (rng_one_in(&g, 8))
         s->preemption_policy = rng_one_in(&g, 2) ? "Never" : "LowerPriority";
     if (rng_one_in(&g, 20))
         s->max_lost_gpu_hours = 1;
-    s->is_held = rng_one_in(&g, 25);
+    s->is_held = rng_one_in(&g, is_staged ? 8 : 25);
     some_dependency(s, &g);
     some_times(s, &g);
     some_failure(s, &g);
     some_topology(s, &g);
-    s->n_roles = rng_one_in(&g, 4) ? 1 + rng_below(&g, 3) : 1;
+    s->n_roles = rng_one_in(&g, is_staged ? 1 : 4) ? 1 + rng_below(&g, 3) : 1;
     s->roles = arena_alloc(&s->arena, s->n_roles * sizeof(*s->roles));
     for (uint32_t i = 0; i < s->n_roles; i++)
         some_role(s, &s->roles[i], i, &g);
+    if (is_staged)
+        be_small(s);
     if (seed & KEEN)
         be_keen(s, &g);
     s->is_movable = s->preemptible == SPEC_YES ||
@@ -422,8 +435,10 @@ struct spec *wish_spec(const struct settings *settings, uint64_t seed, const cha
         some_share(s, &s->roles[i]);
         some_exclusive(&s->roles[i], seed);
     }
+    if (is_staged)
+        some_array(s, seed + 1); /* has no spares then */
     some_spares(s, &g);
-    some_order(s, &g);
+    some_order(s, &g, is_staged);
     some_growth(s, &g);
     some_budget(s, &g);
     some_completion(s, seed);

@@ -19,8 +19,9 @@ struct settings *site_change(const struct settings *all, uint64_t seed);
 void site_free(struct settings *s);
 void site_fini(struct settings *s);
 
-/* A job; not yet checked, some are bad. submit_key NULL: none. */
-struct spec *wish_spec(const struct settings *s, uint64_t seed, const char *submit_key);
+/* A job; not yet checked, some are bad. submit_key NULL: none. is_staged: mostly a small gang of
+ * several roles in order; often an array, held, or done once it is preempted. */
+struct spec *wish_spec(uint64_t seed, bool is_staged, const char *submit_key);
 /* A seed like this one, of a user who wants what can run and is in a hurry, or of any; and who
  * mostly asks for parts of nodes, which others want whole. */
 uint64_t wish_mood(uint64_t seed, bool is_keen, bool is_crumbly);

@@ -34,7 +34,7 @@ static void make_node(struct world *w, uint32_t ix, uint32_t per_rack)
 void world_init(struct world *w, const struct settings *settings, struct rng *rng,
                 struct faults *faults)
 {
-    *w = (struct world){.settings = settings, .rng = rng, .faults = faults};
+    *w = (struct world){.settings = settings, .rng = rng, .faults = faults, .woe = 1};
     w->n_nodes = (uint32_t)rng_between(rng, 4, 5) * (uint32_t)rng_between(rng, 1, 4) + 1;
     for (uint32_t i = 0; i < w->n_nodes; i++)
         make_node(w, i, 4);
@@ -113,9 +113,9 @@ static void plan_run(struct world *w, struct w_pod *p)
     else
         p->plan_run_us = rng_between(&of_job, 1, 200) * USEC_PER_SEC;
     p->plan_run_us += rng_between(w->rng, 0, 5 * USEC_PER_SEC);
-    if (fault_hits(w->faults, FAULT_POD_FAILS, 400)) {
+    if (fault_hits(w->faults, FAULT_POD_FAILS, 400 * w->woe)) {
         p->plan_exit = codes[rng_below(w->rng, ARRAY_LEN(codes))];
-        p->plan_run_us = rng_between(w->rng, 0, 60) * USEC_PER_SEC;
+        p->plan_run_us = rng_between(w->rng, 0, 60) * USEC_PER_SEC / w->woe;
     }
 }
 

@@ -92,6 +92,7 @@ struct world {
     bool is_verbose;
     bool is_busy; /* most jobs run longer than the trouble lasts: there is no room left */
     bool is_calm; /* everything heals, nothing new happens */
+    uint32_t woe; /* so many times the usual trouble with requests and starting pods */
 };
 
 void world_init(struct world *w, const struct settings *settings, struct rng *rng,

@@ -85,7 +85,7 @@ static void trouble_node(struct world *w)
         orphan_pods(w, ix);
     } else if (fault_hits(w->faults, FAULT_NODE_DELETED, 2000)) {
         n->exists = false;
-        n->turns_at = w->now + rng_between(w->rng, 10, 600) * USEC_PER_SEC;
+        n->turns_at = w->now + rng_between(w->rng, 10, 600) * USEC_PER_SEC / w->woe / w->woe;
         orphan_pods(w, ix);
         world_node_touch(w, ix, true);
         return;
