@@ -306,26 +306,44 @@ struct store_port store_lmdb_port(struct store_lmdb *s)
 
 /* ---- opening */
 
-static bool has_data(const char *dir)
+/* Length of a file of the store; -1: it is not there. */
+static off_t length_of(const char *dir, const char *name)
 {
-    char *path = xasprintf("%s/data.mdb", dir);
+    char *path = xasprintf("%s/%s", dir, name);
     struct stat st;
-    bool has = stat(path, &st) == 0 && st.st_size > 0;
+    off_t len = stat(path, &st) == 0 ? st.st_size : -1;
 
     free(path);
-    return has;
+    return len;
+}
+
+/* Is there something to check? A file without a byte is one that was being made; the ballast comes
+ * when it has been, so that beside it the file has lost what was in it. */
+static int look_at_data(const char *dir, bool *ret_has, struct err *err)
+{
+    off_t len = length_of(dir, "data.mdb");
+
+    *ret_has = len > 0;
+    if (len != 0 || length_of(dir, "ballast") < 0)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "store %s is damaged: its data.mdb is empty; restore a backup, or delete the "
+                   "file to begin without jobs",
+                   dir);
 }
 
 int store_lmdb_open_sized(struct store_lmdb **ret, const char *dir, size_t map_bytes,
                           struct err *err)
 {
     struct store_lmdb *s = xcalloc(1, sizeof(*s));
+    bool has_data = false;
     int dead;
 
     (void)str_copy(s->created_by, sizeof(s->created_by), QUEUED_VERSION);
     if (store_disk_open(&s->disk, dir, err) < 0)
         goto fail;
-    if (has_data(dir) && store_check(dir, map_bytes, s->disk.lock_fd, err) < 0)
+    if (look_at_data(dir, &has_data, err) < 0 ||
+        (has_data && store_check(dir, map_bytes, s->disk.lock_fd, err) < 0))
         goto fail;
     if (store_env_open(&s->env, dir, true, map_bytes, err) < 0)
         goto fail;

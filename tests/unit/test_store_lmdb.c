@@ -219,6 +219,23 @@ static void a_file_cut_in_half_is_refused(void **state)
     assert_non_null(strstr(text, "restore a backup"));
 }
 
+static void a_file_that_lost_all_is_refused_and_one_that_was_being_made_is_not(void **state)
+{
+    struct store_dir *e = *state;
+    char text[ERR_TEXT_MAX], path[256], ballast[256];
+
+    store_dir_fill(e, 3);
+    (void)snprintf(path, sizeof(path), "%s/data.mdb", e->dir);
+    (void)snprintf(ballast, sizeof(ballast), "%s/ballast", e->dir);
+    if (access(ballast, F_OK)) /* there is too little room for one here */
+        skip();
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(refused(e, text), ERR_INVALID);
+    assert_non_null(strstr(text, "its data.mdb is empty; restore a backup"));
+    assert_int_equal(unlink(ballast), 0); /* as after a crash in the first start */
+    store_lmdb_close(store_dir_open(e));
+}
+
 static void a_zeroed_meta_page_is_refused(void **state)
 {
     static const char zeros[4096];
@@ -407,6 +424,7 @@ int main(void)
         WITH(a_directory_without_rights_is_refused_with_a_remedy),
         WITH(a_missing_parent_is_told),
         WITH(a_file_cut_in_half_is_refused),
+        WITH(a_file_that_lost_all_is_refused_and_one_that_was_being_made_is_not),
         WITH(a_zeroed_meta_page_is_refused),
         WITH(a_noisy_page_header_never_kills_the_opener),
         WITH(flipped_value_bytes_cost_one_job),
