@@ -5,6 +5,7 @@ $B is the build directory. One daemon serves all tests; each test submits jobs o
 """
 
 import json
+import subprocess
 import sys
 import time
 import unittest
@@ -18,6 +19,23 @@ class Output(CliSite):
         code, _, err = self.run_cli("wait", job, "@last", "--timeout", "20s")
         self.assertEqual(code, 0, err)
         self.assertNotIn("@last", err)
+
+    def test_indices_that_have_not_begun_are_all_told_of_the_end_of_their_array(self):
+        text = JOB % {"name": "swept", "pods": 1, "annotations": ""}
+        text = text.replace("spec:\n", "spec:\n  array: {indices: 0-5}\n")
+        job = self.good("submit", "-f", "-", "--hold", "-o", "name", stdin=text).strip()[4:]
+        names = [job + "[1]", job + "[3]", job + "[4]"]
+        with subprocess.Popen(
+            self.command(["wait", *names, "--timeout", "20s"]),
+            stderr=subprocess.PIPE, text=True, env=self.env(),
+        ) as waiting:
+            time.sleep(0.5)
+            self.good("cancel", job)
+            err = waiting.communicate(timeout=30)[1]
+        self.assertEqual(waiting.returncode, 1, err)
+        self.assertEqual([name in err for name in names], [True, True, True], err)
+        self.assertEqual(json.loads(
+            self.good("describe", names[0], "--events", "-o", "json"))["events"], [])
 
     def test_one_that_runs_is_enough_where_any_is_asked_for(self):
         runs = self.submit("runs", 1, "gang.queued/run-duration: 1h")
