@@ -26,18 +26,31 @@ struct backfill *backfill_create(const struct settings *settings, uint64_t gen)
 {
     struct backfill *b = xcalloc(1, sizeof(*b));
 
-    b->gen = gen;
+    b->gen = gen + BACKFILL_LOG + 1;
     b->width = settings->n_models + 1;
     b->n = b->width * settings->backfill_reservations;
     return b;
 }
 
+void backfill_log(struct backfill *b, uint32_t opened_ix)
+{
+    b->opened[b->gen++ % BACKFILL_LOG] = opened_ix;
+}
+
+void backfill_slot_moved(struct backfill *b, const struct reservation *r)
+{
+    backfill_log(b, IX_NONE);
+    for (size_t i = 0; i < r->held.n; i++)
+        if (i == 0 || r->held.v[i].node_ix != r->held.v[i - 1].node_ix)
+            backfill_log(b, r->held.v[i].node_ix);
+}
+
 static void reservation_drop(struct backfill *b, struct reservation *r)
 {
+    backfill_slot_moved(b, r);
     vec_fini(&r->held);
     cluster_fork_free(r->fork);
     *r = (struct reservation){0};
-    b->gen++;
 }
 
 void backfill_destroy(struct backfill *b)
@@ -52,12 +65,14 @@ void backfill_destroy(struct backfill *b)
 void backfill_copy(struct state *s, const struct state *from)
 {
     s->backfill->gen = from->backfill->gen;
+    memcpy(s->backfill->opened, from->backfill->opened, sizeof(s->backfill->opened));
     for (uint32_t m = 0; m < s->backfill->n; m++) {
         const struct reservation *r = &from->backfill->of[m];
         struct reservation *to = &s->backfill->of[m];
 
         if (!state_job(s, r->job)) {
-            s->backfill->gen += r->job.v != 0; /* it holds nobody back there */
+            if (r->job.v)
+                backfill_slot_moved(s->backfill, r); /* it holds nobody back there */
             continue;
         }
         *to = *r;
@@ -73,15 +88,16 @@ uint64_t backfill_gen(const struct state *s)
     return s->backfill->gen;
 }
 
-void backfill_moved(struct state *s)
+uint32_t backfill_opened(const struct state *s, uint64_t gen)
 {
-    s->backfill->gen++;
-    s->is_quiet = false;
+    assert(gen < s->backfill->gen && s->backfill->gen - gen <= BACKFILL_LOG);
+    return s->backfill->opened[gen % BACKFILL_LOG];
 }
 
-static uint64_t stamp_of(const struct cluster *c)
+void backfill_moved(struct state *s)
 {
-    return c->freed_any + c->taken_any + c->fact_gen + 1;
+    s->backfill->gen += BACKFILL_LOG + 1; /* anything may be open */
+    s->is_quiet = false;
 }
 
 static bool role_may_use(const struct demand_role *role, uint32_t model)
@@ -135,19 +151,8 @@ static bool models_of(const struct state *s, const struct job *j, uint32_t slot,
     return cycle_admits(s, j, ret);
 }
 
-static struct cluster *fork_anew(struct cluster **fork, const struct cluster *c)
-{
-    if (*fork)
-        cluster_fork_copy(*fork, c);
-    else
-        *fork = cluster_fork(c);
-    return *fork;
-}
-
-/* Hosts that j may not plan with from start on: an operator's, and those that gangs before it have
- * in the other slots of the model. NULL: none. Valid until the next call. */
-static const uint64_t *closed_to(const struct state *s, uint32_t model, const struct job *j,
-                                 usec_t start)
+const uint64_t *backfill_closed_to(const struct state *s, uint32_t model, const struct job *j,
+                                   usec_t start)
 {
     const uint64_t *closed = window_closed(s, j, start);
     size_t words = s->cluster.nodes.n / 64 + 1;
@@ -166,47 +171,6 @@ static const uint64_t *closed_to(const struct state *s, uint32_t model, const st
                 b->closed.v[b->of[m].held.v[i].node_ix / 64] |= UINT64_C(1)
                                                                 << b->of[m].held.v[i].node_ix % 64;
     return b->closed.v;
-}
-
-/* Has an operator reserved one of its hosts for that time, or a gang before it? */
-static bool is_shut(const struct state *s, const struct reservation *r)
-{
-    const struct job *j = state_job(s, r->job);
-    uint32_t model = backfill_model_of(s->backfill, (uint32_t)(r - s->backfill->of));
-    const uint64_t *closed = j ? closed_to(s, model, j, r->at > s->now ? r->at : s->now) : NULL;
-
-    for (size_t i = 0; i < r->held.n && closed; i++)
-        if (window_has(closed, r->held.v[i].node_ix))
-            return true;
-    return false;
-}
-
-/* Fork at r->at with the gang in place. false: its hosts have no room for it at that time. */
-static bool rebuild(const struct state *s, struct reservation *r)
-{
-    uint64_t stamp = stamp_of(&s->cluster);
-    bool fits = true;
-
-    if (r->stamp == stamp)
-        return r->fits && !is_shut(s, r);
-    r->stamp = stamp;
-    (void)fork_anew(&r->fork, &s->cluster);
-    for (size_t i = 0; i < s->active.n; i++)
-        if (backfill_end(s->active.v[i], 0) <= r->at)
-            future_release(r->fork, s->active.v[i]);
-    for (size_t i = 0; i < r->held.n && fits; i++) {
-        const struct node *n = cluster_node(r->fork, r->held.v[i].node_ix);
-        struct resources left;
-
-        fits = n && n->is_usable;
-        if (!fits)
-            break;
-        node_free(n, &left);
-        fits = resources_fit(&r->held.v[i].asks, &left);
-        cluster_hold(r->fork, n->ix, &r->held.v[i].asks);
-    }
-    r->fits = fits;
-    return fits && !is_shut(s, r);
 }
 
 static void keep_plan(struct reservation *r, const struct job *j, struct place_result *p)
@@ -283,12 +247,12 @@ static bool plan(const struct state *s, const struct job *j, uint32_t model, use
     f.wish.n_beside = backfill_beside(
         s, backfill_ahead_of(s, j, INT64_MAX) & ~slots_of(s->backfill, model), &f.wish.beside);
     future_ends(s, latest_end, &f.ends);
-    f.fork = fork_anew(&s->backfill->scratch, &s->cluster);
+    f.fork = backfill_fork(&s->backfill->scratch, &s->cluster);
     ret->planned_at = now;
     do {
         f.from = until;
         until = window_changes(s, j, f.from);
-        f.wish.closed = closed_to(s, model, j, f.from);
+        f.wish.closed = backfill_closed_to(s, model, j, f.from);
         for (lo = hi; hi < f.ends.n && f.ends.v[hi].at < until;)
             hi++;
     } while (!search(s, &f, j, lo, hi + 1) && until < s->tenants.v[j->tenant_ix].closes_at);
@@ -385,7 +349,7 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
     struct backfill *b = s->backfill;
     struct reservation best = {0}, *own = backfill_own_of(s, j), *to = own;
 
-    if (own && now - own->planned_at < REPLAN_US && rebuild(s, own))
+    if (own && now - own->planned_at < REPLAN_US && backfill_fits(s, own))
         return;
     if (own)
         own->planned_at = now;
@@ -404,7 +368,7 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
         }
         vec_fini(&r.held);
     }
-    if (own && rebuild(s, own) && (!best.job.v || best.at >= own->at)) {
+    if (own && backfill_fits(s, own) && (!best.job.v || best.at >= own->at)) {
         vec_fini(&best.held);
     } else if (to) {
         best.fork = to->fork; /* memory that is used again */
@@ -415,22 +379,35 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
     }
 }
 
-/* Earliest in order, after `last`, of the blocked ones that a slot may serve. One that is awake may
- * start in this very cycle, when its turn comes. */
+/* The first of a tenant that may have the slot after `last`, if it goes before best. One that is
+ * awake may start in this very cycle, when its turn comes. */
+static struct job *heir_of(const struct state *s, uint32_t model, const struct order_queue *q,
+                           const struct job *last, struct job *best)
+{
+    bool is_alone = s->backfill->n == s->backfill->width;
+
+    for (size_t i = 0; i < q->entries.n; i++) {
+        const struct bucket *k = q->entries.v[i].bucket;
+        struct job *j = k->head;
+
+        if (is_alone && !s->settings->shares_users && best && !goes_first(s, model, j, best))
+            break; /* nor do those behind it */
+        while (!is_alone && j && backfill_own_of(s, j))
+            j = j->next;
+        if (j && backfill_is_of(k->key.demand, model) && (!last || goes_first(s, model, last, j)) &&
+            (!best || goes_first(s, model, j, best)) && !order_is_awake(s, k))
+            best = j;
+    }
+    return best;
+}
+
+/* Earliest in order, after `last`, of the blocked ones that a slot may serve. */
 static struct job *next_heir(const struct state *s, uint32_t model, const struct job *last)
 {
     struct job *best = NULL;
 
-    for (struct bucket *k = s->buckets; k; k = k->hh.next) {
-        struct job *j = k->head;
-
-        while (s->backfill->n > s->backfill->width && j && backfill_own_of(s, j))
-            j = j->next;
-        if (j && k->key.tenant_ix != IX_NONE && !order_is_awake(s, k) &&
-            backfill_is_of(k->key.demand, model) && (!last || goes_first(s, model, last, j)) &&
-            (!best || goes_first(s, model, j, best)))
-            best = j;
-    }
+    for (size_t t = 0; t < s->queues.n; t++)
+        best = heir_of(s, model, &s->queues.v[t], last, best);
     return best;
 }
 
@@ -457,10 +434,11 @@ void backfill_begin(struct state *s, usec_t now)
             continue;
         if (j && j->bucket && j->tenant_ix != IX_NONE && models_of(s, j, model, models)) {
             /* others go first now, or no more */
-            b->gen += r->is_inside != is_inside(s, model, j);
+            if (r->is_inside != is_inside(s, model, j))
+                backfill_log(b, IX_NONE);
             r->is_inside = is_inside(s, model, j);
             /* its hosts are gone, or taken by one that goes first; or ends have come early */
-            if (now - r->planned_at >= REPLAN_US || !rebuild(s, r))
+            if (now - r->planned_at >= REPLAN_US || !backfill_fits(s, r))
                 backfill_blocked(s, j, now);
             if (r->job.v)
                 continue;
@@ -495,96 +473,10 @@ uint64_t backfill_ahead_of(const struct state *s, const struct job *j, usec_t en
     return ahead;
 }
 
-uint32_t backfill_beside(const struct state *s, uint64_t reserved,
-                         const struct cluster *const **ret)
-{
-    struct backfill *b = s->backfill;
-    uint32_t n = 0;
-
-    for (uint32_t m = 0; m < s->backfill->n; m++)
-        if (reserved >> m & 1 && rebuild(s, &b->of[m]))
-            b->beside[n++] = b->of[m].fork;
-    *ret = b->beside;
-    return n;
-}
-
-bool backfill_leaves(const struct state *s, uint64_t reserved, const struct demand_role *role,
-                     uint32_t node_ix)
-{
-    const struct cluster *const *beside;
-    uint32_t n = backfill_beside(s, reserved, &beside);
-    bool leaves = true;
-
-    for (uint32_t i = 0; i < n && leaves; i++) {
-        struct resources left;
-
-        node_free(cluster_node(beside[i], node_ix), &left);
-        leaves = resources_fit(&role->each, &left);
-    }
-    return leaves;
-}
-
 void backfill_forget(struct state *s, const struct job *j)
 {
     struct reservation *own = backfill_own_of(s, j);
 
     if (own)
         own->job.v = UINT64_MAX; /* of no job: backfill_begin() looks for an heir */
-}
-
-void backfill_started(struct state *s, const struct job *j)
-{
-    uint64_t stamp = stamp_of(&s->cluster);
-
-    for (uint32_t m = 0; m < s->backfill->n; m++) {
-        struct reservation *r = &s->backfill->of[m];
-        const struct job *has = state_job(s, r->job);
-
-        /* one that goes first may have taken the reserved hosts: look at them again */
-        if (!has || has == j || has->tenant_ix == IX_NONE ||
-            !comes_behind(s, backfill_model_of(s->backfill, m), j, has) || !r->fits ||
-            r->stamp + j->n_members - j->n_absent != stamp)
-            continue;
-        if (backfill_end(j, 0) > r->at)
-            future_hold(r->fork, j);
-        r->stamp = stamp;
-    }
-}
-
-void backfill_claimed(struct state *s)
-{
-    for (uint32_t m = 0; m < s->backfill->n; m++)
-        s->backfill->of[m].stamp = 0;
-}
-
-void backfill_left(struct state *s, const struct job *j, uint32_t node_ix,
-                   const struct resources *asks)
-{
-    uint64_t stamp = stamp_of(&s->cluster);
-
-    for (uint32_t m = 0; m < s->backfill->n; m++) {
-        struct reservation *r = &s->backfill->of[m];
-
-        if (!r->job.v || !r->fits || r->stamp + 1 != stamp || !job_state_is_active(j->state))
-            continue;
-        if (backfill_end(j, 0) > r->at) /* or it had left there already */
-            cluster_release(r->fork, node_ix, asks);
-        r->stamp = stamp;
-    }
-}
-
-void backfill_runs(struct state *s, const struct job *j)
-{
-    usec_t at = backfill_end(j, 0),
-           was = at + j->attempt_at + backfill_span(j->start_timeout_us) - j->running_at;
-
-    for (uint32_t m = 0; m < s->backfill->n; m++) {
-        struct reservation *r = &s->backfill->of[m];
-
-        if (r->job.v && at <= r->at && r->at < was) {
-            r->stamp = 0; /* others may have what is free by then: look at them again */
-            s->backfill->gen++;
-            s->is_quiet = false;
-        }
-    }
 }

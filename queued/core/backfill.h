@@ -12,7 +12,9 @@
 
 #include "core/state.h"
 
-/* backfill_gen() goes on from gen. */
+enum { BACKFILL_LOG = 1024 };
+
+/* backfill_gen() goes on behind gen; all that rests on reservations is to be looked at again. */
 struct backfill *backfill_create(const struct settings *settings, uint64_t gen);
 void backfill_destroy(struct backfill *b);
 
@@ -58,6 +60,9 @@ void backfill_left(struct state *s, const struct job *j, uint32_t node_ix,
                    const struct resources *asks);
 /* Moves when a reservation is made, moved or dropped: sleepers behind one wake. */
 uint64_t backfill_gen(const struct state *s);
+/* The node on which the move from this generation to the next may leave more room than before,
+ * IX_NONE: it leaves none. Known of the last BACKFILL_LOG moves. */
+uint32_t backfill_opened(const struct state *s, uint64_t gen);
 
 struct reserved {
     const struct job *job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backfill_slots.h - the reservations themselves, for the two files of backfill.h. Nobody else
+/* backfill_slots.h - the reservations themselves, for the files of backfill.h. Nobody else
  * includes it.
  */
 #ifndef QUEUED_CORE_BACKFILL_SLOTS_H
@@ -30,7 +30,8 @@ struct backfill {
     const struct cluster *beside[BACKFILL_SLOTS_MAX];
     struct cluster *scratch; /* of plan() */
     uint64_t gen;
-    VEC(uint64_t) closed; /* of closed_to() */
+    uint32_t opened[BACKFILL_LOG]; /* [gen - 1]: what the last move may have opened, round */
+    VEC(uint64_t) closed;          /* of closed_to() */
 };
 
 /* A time that a job asks for, within bounds. */
@@ -40,6 +41,18 @@ uint32_t backfill_model_of(const struct backfill *b, uint32_t slot);
 /* May its GPUs be judged by slots of this model? */
 bool backfill_is_of(const struct demand *d, uint32_t model);
 struct reservation *backfill_own_of(const struct state *s, const struct job *j); /* NULL: none */
+/* The generation moves on; a node on which others may have more room than before, or IX_NONE. */
+void backfill_log(struct backfill *b, uint32_t opened_ix);
+/* The same for a reservation that goes or moves: it keeps room on the hosts of its gang alone. */
+void backfill_slot_moved(struct backfill *b, const struct reservation *r);
+/* Hosts that j may not plan with from start on: an operator's, and those that gangs before it have
+ * in the other slots of the model. NULL: none. Valid until the next call. */
+const uint64_t *backfill_closed_to(const struct state *s, uint32_t model, const struct job *j,
+                                   usec_t start);
+/* *fork as if made anew of c; NULL: it is made. */
+struct cluster *backfill_fork(struct cluster **fork, const struct cluster *c);
+/* Have its hosts room for the gang at that time? Then r->fork has it in place. */
+bool backfill_fits(const struct state *s, struct reservation *r);
 /* Must j, that ends at `end`, leave room for the one that has the slot? */
 bool backfill_holds_back(const struct state *s, uint32_t slot, const struct job *j, usec_t end);
 

@@ -25,6 +25,14 @@ static uint64_t released_sum(const struct state *s, uint32_t tenant_ix)
     return sum;
 }
 
+/* May a node with more room than when the verdict was reached be what was missing? */
+static bool helps(const struct state *s, const struct demand *d, const struct room_verdict *v,
+                  uint32_t node_ix, uint64_t *poor)
+{
+    return room_may_help(&s->cluster, d, node_ix, poor) &&
+           backfill_leaves(s, v->reserved, &d->roles[0], node_ix);
+}
+
 /* Does it still hold, whatever has become free since? */
 static bool still_holds(const struct state *s, const struct demand *d, struct room_verdict *v)
 {
@@ -40,10 +48,24 @@ static bool still_holds(const struct state *s, const struct demand *d, struct ro
 
         if (i > v->freed && ix == c->freed_log[(i - 1) % FREED_LOG])
             continue;
-        v->is_known =
-            !room_may_help(c, d, ix, &poor) || !backfill_leaves(s, v->reserved, &d->roles[0], ix);
+        v->is_known = !helps(s, d, v, ix, &poor);
     }
     v->freed = freed;
+    return v->is_known;
+}
+
+/* Does it, whatever room the reservations have left since, up to this pass? */
+static bool still_beside(const struct state *s, const struct demand *d, struct room_verdict *v)
+{
+    uint64_t poor = 0;
+
+    if (s->pass_gen > v->backfill && backfill_gen(s) - v->backfill > BACKFILL_LOG)
+        v->is_known = false;
+    for (; v->is_known && v->backfill < s->pass_gen; v->backfill++) {
+        uint32_t ix = backfill_opened(s, v->backfill);
+
+        v->is_known = ix == IX_NONE || (d->n_roles == 1 && !helps(s, d, v, ix, &poor));
+    }
     return v->is_known;
 }
 
@@ -54,7 +76,7 @@ bool order_has_no_room(const struct state *s, struct demand *d)
 
 bool order_is_behind(const struct state *s, struct demand *d, uint64_t reserved)
 {
-    return d->behind.reserved == reserved && d->behind.backfill >= s->pass_gen &&
+    return d->behind.is_known && d->behind.reserved == reserved && still_beside(s, d, &d->behind) &&
            still_holds(s, d, &d->behind);
 }
 

@@ -147,7 +147,7 @@ static void replace_backfill(struct state *s)
     uint64_t gen = backfill_gen(s);
 
     backfill_destroy(s->backfill);
-    s->backfill = backfill_create(s->settings, gen + 1);
+    s->backfill = backfill_create(s->settings, gen);
     s->is_quiet = false;
 }
 
