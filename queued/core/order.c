@@ -266,6 +266,7 @@ struct order_pass {
         struct job *first;      /* of the tenant itself */
         struct contender whole; /* of those below it, weighed */
         struct contender best;  /* the same, as it is looked for; of the last place: the root */
+        bool is_stale;          /* the first of it or of one below it is another */
     } of[];
 };
 
@@ -294,8 +295,8 @@ static bool is_first(const struct order_pass *p, uint32_t t, bool has_moved)
            (!j || (!j->demand->is_full && !j->demand->full_beside));
 }
 
-/* The tenant's place among its parent's children, by the best of it and below it. */
-static void compete(struct order_pass *p, uint32_t t, struct contender *at)
+/* The first of the tenant itself against the best of those below it. */
+static void settle(struct order_pass *p, uint32_t t)
 {
     const struct state *s = p->state;
     struct place *of = &p->of[t];
@@ -305,21 +306,37 @@ static void compete(struct order_pass *p, uint32_t t, struct contender *at)
         share_weigh(s, &own);
     if (own.job && (!of->best.job || share_goes_first(s, &own, &of->best)))
         of->best = own;
-    if (!of->best.job)
-        return;
-    if (of->whole.job != of->best.job) {
+    if (of->best.job && of->whole.job != of->best.job) {
         of->whole = (struct contender){.job = of->best.job, .tenant = t};
         share_weigh(s, &of->whole);
     }
-    if (!at->job || share_goes_first(s, &of->whole, at))
-        *at = of->whole;
+}
+
+/* Who is first of each tenant now; a tenant of which nothing is another keeps its best. */
+static void find_firsts(struct order_pass *p, bool has_moved)
+{
+    struct state *s = p->state;
+    uint32_t n = s->settings->n_tenants;
+
+    for (uint32_t t = n; t-- > 0;) {
+        uint32_t parent = s->settings->tenants[t].parent;
+        struct place *of = &p->of[t];
+        struct job *was = of->first;
+
+        if (!is_first(p, t, has_moved))
+            of->first = first_of(s, t, p->now);
+        of->is_stale |= of->first != was;
+        p->of[parent == IX_NONE ? n : parent].is_stale |= of->is_stale;
+    }
+    for (uint32_t t = 0; t <= n; t++)
+        if (p->of[t].is_stale)
+            p->of[t].best.job = NULL;
 }
 
 struct job *order_go_on(struct order_pass *p)
 {
     struct state *s = p->state;
-    const struct settings *settings = s->settings;
-    uint32_t n = settings->n_tenants;
+    uint32_t n = s->settings->n_tenants;
     struct job *winner;
     bool has_moved;
 
@@ -328,15 +345,19 @@ struct job *order_go_on(struct order_pass *p)
     p->glance = s->glance_sum;
     p->wakes = s->wakes;
     p->has_begun = true;
-    for (uint32_t t = 0; t <= n; t++)
-        p->of[t].best.job = NULL;
+    find_firsts(p, has_moved);
     for (uint32_t t = n; t-- > 0;) {
-        uint32_t parent = settings->tenants[t].parent;
+        uint32_t parent = s->settings->tenants[t].parent;
+        struct place *of = &p->of[t], *above = &p->of[parent == IX_NONE ? n : parent];
 
-        if (!is_first(p, t, has_moved))
-            p->of[t].first = first_of(s, t, p->now);
-        compete(p, t, &p->of[parent == IX_NONE ? n : parent].best);
+        if (of->is_stale)
+            settle(p, t);
+        of->is_stale = false;
+        if (above->is_stale && of->best.job &&
+            (!above->best.job || share_goes_first(s, &of->whole, &above->best)))
+            above->best = of->whole;
     }
+    p->of[n].is_stale = false;
     winner = p->of[n].best.job;
     p->last = winner ? winner->tenant_ix : IX_NONE;
     return winner;

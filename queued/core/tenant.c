@@ -21,8 +21,11 @@ void tenants_init(struct tenants *t, const struct settings *settings)
             t->v[i].closes_at = t->changes_at = 0;
         for (uint32_t m = 0; m < settings->n_models; m++) {
             t->has_unlent |= s->unlent.gpus[m] > 0;
-            for (uint32_t w = 0; w < s->n_windows; w++)
+            t->has_quotas |= s->quota.gpus[m] > 0;
+            for (uint32_t w = 0; w < s->n_windows; w++) {
                 t->has_unlent |= s->windows[w].unlent.gpus[m] > 0;
+                t->has_quotas |= s->windows[w].quota.gpus[m] > 0;
+            }
         }
     }
 }
@@ -167,7 +170,7 @@ bool tenant_has_quota(const struct tenants *t, uint32_t ix)
 {
     bool has_any = false;
 
-    for (uint32_t m = 0; m < t->settings->n_models && !has_any; m++)
+    for (uint32_t m = 0; m < t->settings->n_models && t->has_quotas && !has_any; m++)
         has_any = tenant_quota(t, ix, m, NULL) > 0;
     return has_any;
 }

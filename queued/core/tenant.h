@@ -67,6 +67,7 @@ struct tenants {
     struct tenant *v;         /* settings->n_tenants, same index */
     struct account *accounts; /* by key; of every user who had a job */
     bool has_unlent;          /* some tenant does not lend all of its quota */
+    bool has_quotas;          /* some tenant has a quota, or will when a window opens */
     usec_t usage_at;
     uint64_t seen_gen; /* of user_share: a round of looking at users */
     usec_t looked_at,
