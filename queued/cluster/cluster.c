@@ -230,6 +230,7 @@ static void judge(struct cluster *c, struct node *n)
 
     n->is_usable = node_trouble(n) == NULL;
     count_in(c, n);
+    c->taken_any += was_usable && !n->is_usable;
     if (!n->is_usable || was_usable)
         return;    /* what else may help has moved shape_gen; most is heartbeat */
     c->list_gen++; /* its domains may have histograms that they did not have */

@@ -53,8 +53,9 @@ struct cluster {
                                            ([MODELS_MAX]: on one without) */
     uint64_t freed_any;                 /* the same, of any node */
     uint32_t freed_log[FREED_LOG];      /* [freed_any - 1]: the last node_ix of these, round */
-    uint64_t
-        taken_any;     /* something was taken: a greedy choice of several roles may turn out well */
+    /* something was taken, or a node takes no more work: a greedy choice of several roles may turn
+     * out well */
+    uint64_t taken_any;
     uint64_t fact_gen; /* a node was told of, or went: forks are over */
     uint64_t list_gen; /* other nodes or domains than before, or one that takes work again */
     uint64_t changed;  /* anything else of a node changed */

@@ -238,6 +238,20 @@ static enum refusal refusal(struct fixture *f, const struct spec *spec, const ch
     return why;
 }
 
+static void a_node_that_takes_no_more_work_is_told_like_what_is_taken(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t taken;
+
+    (void)add_h100(f, "n1", 8);
+    taken = f->cluster.taken_any;
+    cluster_drain(&f->cluster, "n1", "disk", 1);
+    assert_int_equal(f->cluster.taken_any, taken + 1);
+    cluster_drain(&f->cluster, "n1", "disk and fan", 2);
+    cluster_drain(&f->cluster, "n1", NULL, 3);
+    assert_int_equal(f->cluster.taken_any, taken + 1);
+}
+
 static void a_role_is_refused_by_model_taint_selector_and_shared_gpus(void **state)
 {
     struct fixture *f = *state;
@@ -413,6 +427,7 @@ int main(void)
         TEST(a_pod_may_be_seen_before_its_node),
         TEST(what_is_held_on_a_node_that_is_gone_is_not_forgotten),
         TEST(freed_capacity_moves_the_generation_of_its_model_alone),
+        TEST(a_node_that_takes_no_more_work_is_told_like_what_is_taken),
         TEST(a_role_is_refused_by_model_taint_selector_and_shared_gpus),
         TEST(a_partial_request_goes_only_where_every_pick_of_gpus_is_contiguous),
         TEST(a_toleration_lets_a_role_onto_a_tainted_node),
