@@ -60,6 +60,36 @@ static int check_names(const struct check *c, const char *path, const struct spe
     return 0;
 }
 
+static bool has_name(const struct spec_strings *names, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(names->v[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Of the nodes that are named, are enough left? */
+static int check_left(const struct check *c, const struct spec_role *r)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < r->nodes.n; i++)
+        left += !has_name(&r->nodes, i, r->nodes.v[i]) &&
+                !has_name(&r->excluded_nodes, r->excluded_nodes.n, r->nodes.v[i]);
+    if (r->nodes.n && left == 0)
+        return spec_bad(c, ".placement.excludeNodes", "leaves none of placement.nodes");
+    if (r->nodes.n && r->is_exclusive && left < spec_role_min(r))
+        return err_set(c->err, ERR_INVALID,
+                       "%s.placement.nodes: leaves %u nodes, and with exclusiveNode %u pods need "
+                       "one each",
+                       c->at, left, spec_role_min(r));
+    if (c->spec->topology_required && strcmp(c->spec->topology_required, "host") == 0 &&
+        r->is_exclusive && spec_role_min(r) > 1)
+        return spec_bad(c, ".placement.exclusiveNode",
+                        "gives each pod a node, and topology.required: host all of them one");
+    return 0;
+}
+
 /* Any extended resource whose name begins so? */
 static bool asks_for(const struct spec_role *r, const char *prefix)
 {
@@ -93,7 +123,7 @@ static int check_versions(const struct check *c, const struct spec_role *r)
     if (!is_version(r->cuda_min))
         return spec_bad(c, ".placement.driver.cuda", "must be a version like 12.4");
     if (check_names(c, ".placement.nodes", &r->nodes) ||
-        check_names(c, ".placement.excludeNodes", &r->excluded_nodes))
+        check_names(c, ".placement.excludeNodes", &r->excluded_nodes) || check_left(c, r))
         return -1;
     return check_affinity(c, r);
 }

@@ -225,6 +225,49 @@ static void the_digest_knows_it(void **state)
     spec_destroy(s);
 }
 
+static void name_nodes(struct spec *s, struct spec_strings *to, uint32_t n)
+{
+    static const char *const names[] = {"gpu-1", "gpu-2"};
+
+    to->v = arena_alloc(&s->arena, sizeof(names));
+    for (uint32_t i = 0; i < n; i++)
+        to->v[i] = arena_strdup(&s->arena, names[i]);
+    to->n = n;
+}
+
+static void nodes_that_cannot_be_enough_are_refused(void **state)
+{
+    static const struct {
+        uint32_t nodes, excluded;
+        bool is_alone, in_host;
+        const char *path; /* NULL: it is good */
+    } rows[] = {
+        {2, 0, true, false, NULL},
+        {2, 1, false, false, NULL},
+        {0, 2, true, false, NULL},
+        {0, 0, false, true, NULL},
+        {1, 2, false, false, "spec.roles[0].placement.excludeNodes: leaves none"},
+        {2, 1, true, false, "spec.roles[0].placement.nodes: leaves 1 nodes"},
+        {0, 0, true, true, "spec.roles[0].placement.exclusiveNode: gives each pod a node"},
+    };
+    struct core *c = *state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct spec *s = site_spec("job", 2, 8);
+        struct err err = {.text = ""};
+        int rc;
+
+        s->roles[0].is_exclusive = rows[i].is_alone;
+        s->topology_required = rows[i].in_host ? "host" : NULL;
+        name_nodes(s, &s->roles[0].nodes, rows[i].nodes);
+        name_nodes(s, &s->roles[0].excluded_nodes, rows[i].excluded);
+        rc = spec_check(s, &c->settings, &err);
+        if (rc != (rows[i].path ? -1 : 0) || (rc && !strstr(err.text, rows[i].path)))
+            fail_msg("row %zu: %s", i, err.text);
+        spec_destroy(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +280,7 @@ int main(void)
         T(why_says_so_to_others),
         T(roles_beside_it_go_to_other_nodes),
         T(parts_of_gpus_cannot_be_had_alone),
+        T(nodes_that_cannot_be_enough_are_refused),
         T(the_digest_knows_it),
 #undef T
     };
