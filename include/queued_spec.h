@@ -180,10 +180,12 @@ struct queued_spec {
     int64_t backoff_us, backoff_max_us;
     bool has_exclude_nodes; /* false: nodes that look broken are excluded */
     bool excludes_nodes;
-    const char *failure_scope; /* gang, role or pod; NULL: gang */
-    const char *exit_zero;     /* checkpoint.exitZero: requeue or done; NULL: requeue */
-    const char *completion;    /* completion.policy: all, leader or min; NULL: all */
-    uint32_t completion_min;   /* pods that must have succeeded, of min */
+    const char *failure_scope;     /* gang, role or pod; NULL: gang */
+    const char *checkpoint_signal; /* SIGUSR1 ...; NULL: SIGTERM */
+    const char *checkpoint_path;   /* where it saves */
+    const char *exit_zero;         /* checkpoint.exitZero: requeue or done; NULL: requeue */
+    const char *completion;        /* completion.policy: all, leader or min; NULL: all */
+    uint32_t completion_min;       /* pods that must have succeeded, of min */
     size_t n_rules;
     const struct queued_rule *rules; /* the first that matches holds */
 };

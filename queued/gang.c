@@ -45,6 +45,7 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
                        .spec = spec,
                        .grace_us = is_stop && job_has_saved(j) ? USEC_PER_SEC : j->grace_us,
                        .has_saved = is_stop && job_has_saved(j),
+                       .asked_us = is_stop && job_is_asked(j) ? j->state_since : 0,
                        .has_service = j->has_service || (parent && parent->has_service),
                        .has_budget = j->has_budget,
                        .min_available = j->demand->min_available,

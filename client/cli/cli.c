@@ -31,6 +31,7 @@ const struct cli_command cli_commands[] = {
     {"requeue", "stop the pods of jobs and let them wait again", HELP_REQUEUE, cmd_requeue},
     {"preempt", "take its nodes from running jobs, which wait again", HELP_PREEMPT, cmd_preempt},
     {"checkpointed", "say that running jobs have saved", HELP_CHECKPOINTED, cmd_checkpointed},
+    {"pod-run", "in a pod: run a program, tell it when to save", HELP_POD_RUN, cmd_pod_run},
     {"prioritize", "give waiting jobs another priority class", HELP_PRIORITIZE, cmd_prioritize},
     {"update", "change what waiting jobs ask for", HELP_UPDATE, cmd_update},
     {"wait", "block until jobs are finished, running or scheduled", HELP_WAIT, cmd_wait},

@@ -142,6 +142,7 @@ int cmd_release(int argc, char **argv);
 int cmd_requeue(int argc, char **argv);
 int cmd_preempt(int argc, char **argv);
 int cmd_checkpointed(int argc, char **argv);
+int cmd_pod_run(int argc, char **argv);
 int cmd_prioritize(int argc, char **argv);
 int cmd_update(int argc, char **argv);
 int cmd_wait(int argc, char **argv);

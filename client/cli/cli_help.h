@@ -149,6 +149,11 @@
     "  -y, --yes            do not ask\n"                                                          \
     "  -o FORMAT            table, name, json, yaml\n"
 
+#define HELP_POD_RUN                                                                               \
+    "  queuectl pod-run -- torchrun train.py\n\n"                                                  \
+    "queuectl pod-run [--] PROGRAM [ARGUMENT...]   in the command of a pod: run a program and "    \
+    "send\nit the job's checkpoint.signal when a checkpoint is asked for; exits as it does\n"
+
 #define HELP_PRIORITIZE                                                                            \
     "  queuectl prioritize resnet-ddp-7f3k low\n"                                                  \
     "  queuectl prioritize a-1x2y b-3z4w normal --reason \"release first\"\n\n"                    \

@@ -343,10 +343,21 @@ static void put_array(struct arena *a, struct document *d, const Queued__V1__Job
     put_nonempty(a, d, "array", array);
 }
 
+static void put_checkpoint(struct arena *a, struct document *d, const Queued__V1__JobSpec *m)
+{
+    struct document *checkpoint = document_map(a);
+
+    document_put_text(a, checkpoint, "signal", m->checkpoint_signal);
+    put_duration(a, checkpoint, "grace", m->has_checkpoint_grace_us, m->checkpoint_grace_us);
+    document_put_text(a, checkpoint, "path", m->checkpoint_path);
+    document_put_text(a, checkpoint, "exitZero", m->exit_zero);
+    put_nonempty(a, d, "checkpoint", checkpoint);
+}
+
 struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
 {
     struct document *d = document_map(a), *gang = document_map(a), *topology = document_map(a);
-    struct document *checkpoint = document_map(a), *licences = document_map(a), *roles;
+    struct document *licences = document_map(a), *roles;
     struct document *preemption = document_map(a), *elastic = document_map(a);
 
     document_put_text(a, d, "tenant", m->tenant);
@@ -400,9 +411,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
             document_put_int(a, completion, "n", m->completion_min);
     }
     put_nonempty(a, d, "failurePolicy", failure_policy(a, m));
-    put_duration(a, checkpoint, "grace", m->has_checkpoint_grace_us, m->checkpoint_grace_us);
-    document_put_text(a, checkpoint, "exitZero", m->exit_zero);
-    put_nonempty(a, d, "checkpoint", checkpoint);
+    put_checkpoint(a, d, m);
     return d;
 }
 

@@ -237,6 +237,8 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->max_lost_gpu_hours = s->max_lost_gpu_hours;
     m->on_preemption = text(s->on_preemption);
     m->exit_zero = text(s->exit_zero);
+    m->checkpoint_signal = text(s->checkpoint_signal);
+    m->checkpoint_path = text(s->checkpoint_path);
     m->completion = text(s->completion);
     m->has_completion_min = s->completion_min > 0;
     m->completion_min = s->completion_min;

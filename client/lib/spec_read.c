@@ -11,6 +11,7 @@
 #include "spec/limits.h"
 #include "util/mem.h"
 #include "util/parse.h"
+#include "util/signals.h"
 #include "util/str.h"
 
 int read_text(const struct yaml_at *at, void *out, struct err *err)
@@ -375,10 +376,17 @@ int read_default(const struct yaml_at *at, const char *word, struct err *err)
                : yaml_fail(at, err, "is not acted on by this version but as %s; remove it", word);
 }
 
+/* SIGTERM comes without being asked for. */
 static int read_signal(const struct yaml_at *at, void *out, struct err *err)
 {
-    (void)out;
-    return read_default(at, "SIGTERM", err);
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (!signal_of(s))
+        return yaml_fail(at, err, "\"%.20s\" is none of " SIGNAL_NAMES, s);
+    *(const char **)out = strcmp(s, "SIGTERM") == 0 ? NULL : s;
+    return 0;
 }
 
 static int read_target(const struct yaml_at *at, void *out, struct err *err)
@@ -389,9 +397,9 @@ static int read_target(const struct yaml_at *at, void *out, struct err *err)
 
 static const struct yaml_field checkpoint_fields[] = {
     {"grace", read_duration, offsetof(struct spec_draft, spec.checkpoint_grace_us), false, NULL},
-    {"signal", read_signal, 0, false, NULL},
+    {"signal", read_signal, offsetof(struct spec_draft, spec.checkpoint_signal), false, NULL},
     {"target", read_target, 0, false, NULL},
-    {"path", NULL, 0, false, SPEC_LATER},
+    {"path", read_path, offsetof(struct spec_draft, spec.checkpoint_path), false, NULL},
     {"exitZero", read_exit_zero, offsetof(struct spec_draft, spec.exit_zero), false, NULL},
     {"beforeEnd", NULL, 0, false, SPEC_LATER},
 };

@@ -95,12 +95,16 @@ struct kube_easy *kube_easy_create(const struct kube_config *c,
     return s;
 }
 
-static void set_headers(struct kube_easy *s, const struct kube_config *c, const char *accept)
+static void set_headers(struct kube_easy *s, const struct kube_config *c, const char *accept,
+                        bool is_patch)
 {
-    const char *fixed[] = {"Content-Type: application/json", "Expect:"};
+    const char *fixed[] = {is_patch ? "Content-Type: application/merge-patch+json"
+                                    : "Content-Type: application/json",
+                           "Expect:"};
     char *accepts;
 
-    if (s->headers && s->generation == c->generation && !strcmp(s->accept, accept))
+    if (s->headers && s->generation == c->generation && !strcmp(s->accept, accept) &&
+        s->is_patch == is_patch)
         return;
     curl_slist_free_all(s->headers);
     accepts = xasprintf("Accept: %s", accept);
@@ -118,6 +122,7 @@ static void set_headers(struct kube_easy *s, const struct kube_config *c, const 
         s->headers = curl_slist_append(s->headers, c->as.v[i]);
     s->generation = c->generation;
     s->accept = accept;
+    s->is_patch = is_patch;
     curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
 }
 
@@ -127,7 +132,7 @@ void kube_easy_aim(struct kube_easy *s, const struct kube_config *c,
     char *url = xasprintf("%s%s", c->server, o->path);
     bool is_get = !strcmp(o->method, "GET");
 
-    set_headers(s, c, o->accept);
+    set_headers(s, c, o->accept, !strcmp(o->method, "PATCH"));
     s->trouble[0] = '\0';
     curl_easy_setopt(s->easy, CURLOPT_URL, url);
     free(url);

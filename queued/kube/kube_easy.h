@@ -18,6 +18,7 @@ struct kube_easy {
     uint64_t generation;     /* of the credentials that headers were made for */
     uint64_t tls_generation; /* of the certificates */
     const char *accept;      /* that headers were made for */
+    bool is_patch;           /* the same */
     struct kube_easy *next;  /* of the idle ones */
     char trouble[CURL_ERROR_SIZE];
 };

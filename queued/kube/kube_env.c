@@ -249,6 +249,12 @@ void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role)
     add_number(&l, "QUEUED_GPUS_PER_POD", gpus_of(g, role));
     add_text(&l, "QUEUED_MASTER_ADDR", host_of(host, g, e->first));
     add_text(&l, "QUEUED_END_TIME", format_time(text, g->latest_end_us));
+    if (g->spec->checkpoint_path)
+        add_literal(&l, "QUEUED_CHECKPOINT_DIR", g->spec->checkpoint_path);
+    if (g->spec->checkpoint_signal) {
+        add_text(&l, "QUEUED_CHECKPOINT_SIGNAL", g->spec->checkpoint_signal);
+        add_text(&l, "QUEUED_CHECKPOINT_FILE", REQUESTS_DIR "/" REQUEST_FILE);
+    }
     if (e->hosts && !is_taken(&l, "QUEUED_HOSTS")) { /* long, and JSON already */
         str_add(out, is_first(out) ? "{" : ",{");
         str_add(out, "\"name\":\"QUEUED_HOSTS\",\"value\":");

@@ -167,7 +167,10 @@ void kube_gangs_stop(struct kube_gangs *g, const struct gang *gang)
     for (uint32_t i = 0; i < r->gang.n_pods && gang->has_saved && !r->gang.has_saved; i++)
         if (r->tasks[i].step == TASK_DELETED) /* once more, with a shorter grace */
             task_set(&r->tasks[i], TASK_DELETE, 0);
+        else if (r->tasks[i].step == TASK_DELETE && r->tasks[i].is_timed) /* it was asked */
+            task_set(&r->tasks[i], TASK_DELETE, 0);
     r->gang.has_saved = gang->has_saved;
+    r->gang.asked_us = gang->asked_us;
     run_stop(r, gang->has_service);
 }
 

@@ -135,15 +135,22 @@ static int64_t shm_bytes(const struct gang *g, uint32_t role)
     return r->gpus && size < GIB ? GIB : size;
 }
 
-static void add_mounts(struct str *out, const struct spec_role *r, int64_t shm)
+static void add_mounts(struct str *out, const struct spec_role *r, int64_t shm, bool is_asked)
 {
     const char *comma = "";
 
-    if (!r->n_volumes && !shm)
+    if (!r->n_volumes && !shm && !is_asked)
         return;
     str_add(out, ",\"volumeMounts\":[");
     if (shm) {
         str_add(out, "{\"name\":\"queued-shm\",\"mountPath\":\"/dev/shm\"}");
+        comma = ",";
+    }
+    if (is_asked) {
+        str_addf(out,
+                 "%s{\"name\":\"queued-requests\",\"mountPath\":\"" REQUESTS_DIR
+                 "\",\"readOnly\":true}",
+                 comma);
         comma = ",";
     }
     for (uint32_t i = 0; i < r->n_volumes; i++) {
@@ -196,12 +203,12 @@ static void add_source(struct str *out, const struct spec_volume *v)
     }
 }
 
-static void add_volumes(struct str *out, const struct spec_role *r, int64_t shm)
+static void add_volumes(struct str *out, const struct spec_role *r, int64_t shm, bool is_asked)
 {
     const char *comma = "";
     char text[FORMAT_MAX];
 
-    if (!r->n_volumes && !shm)
+    if (!r->n_volumes && !shm && !is_asked)
         return;
     str_add(out, ",\"volumes\":[");
     if (shm) {
@@ -209,6 +216,14 @@ static void add_volumes(struct str *out, const struct spec_role *r, int64_t shm)
             out,
             "{\"name\":\"queued-shm\",\"emptyDir\":{\"medium\":\"Memory\",\"sizeLimit\":\"%s\"}}",
             format_bytes(text, shm));
+        comma = ",";
+    }
+    if (is_asked) { /* a file that the kubelet writes anew when the annotation comes */
+        str_addf(out,
+                 "%s{\"name\":\"queued-requests\",\"downwardAPI\":{\"items\":[{\"path\":"
+                 "\"" REQUEST_FILE "\",\"fieldRef\":{\"fieldPath\":"
+                 "\"metadata.annotations['" LABEL_PREFIX "checkpoint-request']\"}}]}}",
+                 comma);
         comma = ",";
     }
     for (uint32_t i = 0; i < r->n_volumes; i++) {
@@ -302,12 +317,13 @@ static void write_tail(struct str *out, const struct kube_env *env, uint32_t rol
     const struct gang *g = kube_env_gang(env);
     const struct spec_role *r = &g->spec->roles[role];
     int64_t shm = shm_bytes(g, role);
+    bool is_asked = g->spec->checkpoint_signal != NULL;
 
     kube_env_user(out, env, role);
     add_resources(out, g, role);
-    add_mounts(out, r, shm);
+    add_mounts(out, r, shm, is_asked);
     str_add(out, "}]");
-    add_volumes(out, r, shm);
+    add_volumes(out, r, shm, is_asked);
     str_add(out, "}}");
 }
 
@@ -373,6 +389,16 @@ void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod 
 void kube_pod_json_placed(struct str *out, const struct gang *g, const struct gang_pod *p)
 {
     write_one(out, g, p, true);
+}
+
+void kube_request_json(struct str *out, const char *uid, usec_t asked)
+{
+    char text[FORMAT_MAX];
+
+    str_add(out, "{\"metadata\":{\"uid\":");
+    str_add_json(out, uid);
+    str_addf(out, ",\"annotations\":{\"" LABEL_PREFIX "checkpoint-request\":\"%s\"}}}",
+             format_time(text, asked));
 }
 
 /* The indices of an array share its service. */

@@ -11,6 +11,9 @@
 #include "util/str.h"
 
 #define LABEL_PREFIX "gang.queued/"
+/* Where a pod reads what is asked of it. */
+#define REQUESTS_DIR "/etc/queued/requests"
+#define REQUEST_FILE "checkpoint"
 
 enum { POD_JSON_NAME = POD_NAME_MAX + 28 };
 
@@ -37,6 +40,8 @@ void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod 
 void kube_pod_json_placed(struct str *out, const struct gang *g, const struct gang_pod *p);
 /* Its PodDisruptionBudget. */
 void kube_budget_json(struct str *out, const struct gang *g, const char *name);
+/* A merge patch that asks the pod of this uid for a checkpoint. */
+void kube_request_json(struct str *out, const char *uid, usec_t asked);
 void kube_service_json(struct str *out, const struct gang *g);
 void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
                        const char *uid);

@@ -19,7 +19,9 @@ bool task_is_start(enum task_step step)
 
 enum task_step task_stop_step(const struct task *t)
 {
-    return t->uid[0] ? TASK_DELETE : TASK_FIND;
+    if (!t->uid[0])
+        return TASK_FIND;
+    return t->pod && t->run->gang.asked_us && !t->is_asked ? TASK_ASK : TASK_DELETE;
 }
 
 bool task_is_budget(const struct task *t)
@@ -334,7 +336,7 @@ bool task_send(struct task *t)
         [TASK_CREATE] = {HTTP_CREATE, "POST"}, [TASK_LOOK] = {HTTP_READ, "GET"},
         [TASK_BIND] = {HTTP_CREATE, "POST"},   [TASK_LOOK_BIND] = {HTTP_READ, "GET"},
         [TASK_FIND] = {HTTP_READ, "GET"},      [TASK_DELETE] = {HTTP_DELETE, "DELETE"},
-        [TASK_ENDED] = {HTTP_READ, NULL},
+        [TASK_ASK] = {HTTP_DELETE, "PATCH"},   [TASK_ENDED] = {HTTP_READ, NULL},
     };
     struct http_order order = {.kind = how[t->step].kind, .method = how[t->step].method};
     const char *resource = t->pod ? "pods" : task_is_budget(t) ? API_BUDGETS : "services";
@@ -350,6 +352,8 @@ bool task_send(struct task *t)
         body_of_create(t, &body);
     else if (t->step == TASK_BIND)
         kube_binding_json(&body, &t->run->gang, t->pod, t->uid);
+    else if (t->step == TASK_ASK)
+        kube_request_json(&body, t->uid, t->run->gang.asked_us);
     else if (t->step == TASK_DELETE)
         body_of_delete(t, &body);
     order.path = path;

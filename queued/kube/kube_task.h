@@ -26,6 +26,7 @@ enum task_step {
     TASK_BOUND,
     TASK_REFUSED,
     TASK_FIND,    /* stop: the uid is not known, GET it */
+    TASK_ASK,     /* stop: PATCH the request for a checkpoint in, before it is deleted */
     TASK_DELETE,  /* stop: DELETE with the uid */
     TASK_DELETED, /* stop: accepted; asked again when due */
     TASK_ENDED,   /* stop: it is gone */
@@ -45,6 +46,7 @@ struct task {
     bool is_timed;            /* a pod that waits for its due: counted in run->n_timed */
     struct api_backoff backoff;
     usec_t unsure_until; /* a create that was broken off may still be carried out */
+    bool is_asked;       /* for a checkpoint, as far as it could be */
     unsigned n_lost;     /* creates without a clear answer that had not happened */
     char uid[UID_MAX + 1];
 };

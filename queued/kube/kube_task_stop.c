@@ -11,6 +11,7 @@
 #include "util/log.h"
 
 #define ASK_AGAIN_US (60 * USEC_PER_SEC)
+#define ASKED_US     (5 * USEC_PER_SEC)
 #define GONE_SOON_US (2 * USEC_PER_SEC)
 enum { DENIED_MAX = 5 };
 
@@ -85,10 +86,28 @@ static void on_find(struct task *t, const struct http_answer *a)
     if (object && !task_is_ours(t, object))
         ended(t); /* nothing of ours has this name */
     else if (object && task_take_uid(t, object))
-        task_set(t, TASK_DELETE, 0);
+        task_set(t, task_stop_step(t), 0);
     else
         task_later(t, TASK_FIND, -1);
     cJSON_Delete(object);
+}
+
+/* The kubelet needs a moment to show it in the pod. One that cannot be asked is stopped all the
+ * same: SIGTERM says it, too. */
+static void on_ask(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+    enum api_verdict verdict = api_classify(a, &s);
+
+    if (verdict == API_RETRY) {
+        task_sent_away(t, TASK_ASK, s.retry_after_us);
+        return;
+    }
+    t->is_asked = true;
+    if (verdict != API_OK && !api_is_not_found(&s))
+        log_warn("a pod could not be asked for a checkpoint", "job=%s pod=%u err=\"%s\"",
+                 t->run->gang.job_name, t->pod->member, s.message);
+    task_set(t, TASK_DELETE, verdict == API_REFUSED || t->run->gang.has_saved ? 0 : ASKED_US);
 }
 
 static void deleted(struct task *t, const cJSON *object)
@@ -139,6 +158,8 @@ void task_stop_answer(struct task *t, const struct http_answer *a)
         on_leftover(t, a);
     else if (t->step == TASK_FIND)
         on_find(t, a);
+    else if (t->step == TASK_ASK)
+        on_ask(t, a);
     else if (t->step == TASK_DELETE)
         on_delete(t, a);
 }

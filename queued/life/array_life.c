@@ -50,6 +50,7 @@ static struct job *job_for(struct state *s, const struct job *parent, uint32_t i
     j->ends_preempted = parent->ends_preempted;
     j->is_movable = parent->is_movable;
     j->ends_saved = parent->ends_saved;
+    j->is_asked = parent->is_asked;
     j->failure = failure_copy(parent->failure);
     j->leader = parent->leader;
     j->ends_with_leader = parent->ends_with_leader;

@@ -355,6 +355,14 @@ bool job_has_saved(const struct job *j)
     return j->state == JOB_PREEMPTING && j->checkpointed_at >= j->state_since;
 }
 
+bool job_is_asked(const struct job *j)
+{
+    bool leaves =
+        j->state == JOB_PREEMPTING || (j->state == JOB_STOPPING && j->outcome == JOB_TIMED_OUT);
+
+    return j->is_asked && leaves && !job_has_saved(j);
+}
+
 void job_checkpointed(struct state *s, struct job *j, struct effects *fx)
 {
     bool was_saved = job_has_saved(j);

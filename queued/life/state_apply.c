@@ -262,6 +262,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     job->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;
     job->is_movable = spec->is_movable;
     job->ends_saved = spec->exit_zero && strcmp(spec->exit_zero, "done") == 0;
+    job->is_asked = spec->checkpoint_signal != NULL;
     job->failure = failure_of(&spec->failure);
     job_set_completion(job, spec);
     if (job->id.v > s->meta.last_id.v)

@@ -158,6 +158,8 @@ static const struct rpc_rule spec_rules[] = {
     {"array_params", RULE_TEXT, 1, ARRAY_PARAMS_BYTES_MAX, ARRAY_INDICES_MAX},
     {"completion", RULE_LINE, 1, 31, 1},
     {"completion_min", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
+    {"checkpoint_signal", RULE_LINE, 1, 31, 1},
+    {"checkpoint_path", RULE_LINE, 1, 1024, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {

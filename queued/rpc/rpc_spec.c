@@ -219,6 +219,8 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->max_lost_gpu_hours = m->max_lost_gpu_hours;
     s->on_preemption = text_from(a, m->on_preemption);
     s->exit_zero = text_from(a, m->exit_zero);
+    s->checkpoint_signal = text_from(a, m->checkpoint_signal);
+    s->checkpoint_path = text_from(a, m->checkpoint_path);
     s->completion = text_from(a, m->completion);
     s->completion_min = m->completion_min;
     s->is_movable = m->movable;
@@ -466,6 +468,15 @@ static void failure_to(struct arena *a, const struct spec_failure *f, Queued__V1
     }
 }
 
+static void checkpoint_to(const struct spec *s, Queued__V1__JobSpec *m)
+{
+    m->has_checkpoint_grace_us = true;
+    m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
+    m->checkpoint_signal = rpc_text(s->checkpoint_signal);
+    m->checkpoint_path = rpc_text(s->checkpoint_path);
+    m->exit_zero = rpc_text(s->exit_zero);
+}
+
 Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
 {
     Queued__V1__JobSpec *m = arena_alloc(a, sizeof(*m));
@@ -495,8 +506,7 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_max_restarts = true;
     m->max_restarts = s->max_restarts;
     failure_to(a, &s->failure, m);
-    m->has_checkpoint_grace_us = true;
-    m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
+    checkpoint_to(s, m);
     m->has_preemptible = s->preemptible != SPEC_UNSAID;
     m->preemptible = s->preemptible == SPEC_YES;
     m->has_hold = m->hold = s->is_held;
@@ -504,7 +514,6 @@ Queued__V1__JobSpec *rpc_spec_to(struct arena *a, const struct spec *s)
     m->has_max_lost_gpu_hours = s->max_lost_gpu_hours > 0;
     m->max_lost_gpu_hours = s->max_lost_gpu_hours;
     m->on_preemption = rpc_text(s->on_preemption);
-    m->exit_zero = rpc_text(s->exit_zero);
     m->completion = rpc_text(s->completion);
     m->has_completion_min = s->completion_min > 0;
     m->completion_min = s->completion_min;

@@ -205,6 +205,8 @@ struct spec *spec_copy(const struct spec *s)
     to->preemption_policy = copy_text(a, s->preemption_policy);
     to->on_preemption = copy_text(a, s->on_preemption);
     to->exit_zero = copy_text(a, s->exit_zero);
+    to->checkpoint_signal = copy_text(a, s->checkpoint_signal);
+    to->checkpoint_path = copy_text(a, s->checkpoint_path);
     to->completion = copy_text(a, s->completion);
     to->array_indices = copy_text(a, s->array_indices);
     to->array_params = copy_strings(a, &s->array_params);
@@ -303,4 +305,21 @@ uint64_t spec_gpus(const struct spec *s)
     for (uint32_t i = 0; i < s->n_roles; i++)
         n += (uint64_t)(s->roles[i].replicas + s->roles[i].spares) * s->roles[i].gpus;
     return n;
+}
+
+/* As words of a command, or inside a script for the shell. */
+bool spec_role_is_wrapped(const struct spec_role *r)
+{
+    uint32_t n = r->command.n + r->args.n;
+    bool is_after = false;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const char *word = i < r->command.n ? r->command.v[i] : r->args.v[i - r->command.n];
+        const char *base = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
+
+        if ((is_after && !strcmp(word, "pod-run")) || strstr(word, "queuectl pod-run"))
+            return true;
+        is_after = !strcmp(base, "queuectl");
+    }
+    return false;
 }

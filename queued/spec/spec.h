@@ -217,6 +217,8 @@ struct spec {
     const char *on_preemption;        /* "requeue", "end"; NULL: requeue */
     uint32_t elastic_step;            /* pods by which an elastic gang changes; 0: 1 */
     usec_t grow_cooldown_us;          /* 0: ELASTIC_COOLDOWN_S */
+    const char *checkpoint_signal;    /* a name of util/signals.h; NULL: SIGTERM */
+    const char *checkpoint_path;      /* where it saves, absolute; NULL: not said */
     const char *exit_zero;            /* checkpoint.exitZero: "requeue", "done"; NULL: requeue */
     bool is_movable;                  /* preemption.movable: defragmentation may move it */
     enum spec_choice pdb;             /* disruption.pdb; default: not preemptible, or elastic */
@@ -268,6 +270,8 @@ const char *spec_condition_words(enum spec_condition condition);
 
 /* The role whose first pod leads: its exit code is the job's. JOB_ROLES_MAX: none does. */
 uint32_t spec_leader(const struct spec *s);
+/* Does its program run below the wrapper that turns a request for a checkpoint into the signal? */
+bool spec_role_is_wrapped(const struct spec_role *r);
 uint32_t spec_pods(const struct spec *s); /* pods in all */
 /* Pods that a PodDisruptionBudget keeps; 0: the job has none. After spec_check(). */
 uint32_t spec_min_available(const struct spec *s);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "spec/spec_check.h"
+#include "util/signals.h"
 
 /* A rule speaks of exit codes or of reasons; preemption is onPreemption's matter. */
 static int check_rule(const struct check *c, uint32_t i)
@@ -83,6 +84,32 @@ static int check_completion(const struct check *c)
     return 0;
 }
 
+static int check_checkpoint(const struct check *c)
+{
+    struct spec *s = c->spec;
+    bool is_wrapped = false;
+
+    if (s->exit_zero && strcmp(s->exit_zero, "requeue") != 0 && strcmp(s->exit_zero, "done") != 0)
+        return err_set(c->err, ERR_INVALID,
+                       "spec.checkpoint.exitZero: '%.31s' is none of requeue, done", s->exit_zero);
+    if (s->checkpoint_path &&
+        (s->checkpoint_path[0] != '/' || !spec_is_text(s->checkpoint_path, 1024)))
+        return spec_bad(c, "spec.checkpoint.path", "must be absolute");
+    if (s->checkpoint_signal && !strcmp(s->checkpoint_signal, "SIGTERM"))
+        s->checkpoint_signal = NULL;
+    if (!s->checkpoint_signal)
+        return 0;
+    if (!signal_of(s->checkpoint_signal))
+        return spec_bad(c, "spec.checkpoint.signal", "must be one of " SIGNAL_NAMES);
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        is_wrapped |= spec_role_is_wrapped(&s->roles[i]);
+    if (!is_wrapped)
+        return spec_bad(c, "spec.checkpoint.signal",
+                        "needs 'queuectl pod-run --' in front of the program in a role's command, "
+                        "which turns the request into the signal; or use SIGTERM");
+    return 0;
+}
+
 int spec_check_failure(const struct check *c)
 {
     const struct spec_failure *f = &c->spec->failure;
@@ -99,14 +126,9 @@ int spec_check_failure(const struct check *c)
     if (f->backoff_us > (f->backoff_max_us ? f->backoff_max_us : BACKOFF_MAX_S * USEC_PER_SEC))
         return spec_bad(c, "spec.failurePolicy.backoff.initial",
                         "is longer than backoff.max, 10m where it is not given");
-    if (c->spec->exit_zero && strcmp(c->spec->exit_zero, "requeue") != 0 &&
-        strcmp(c->spec->exit_zero, "done") != 0)
-        return err_set(c->err, ERR_INVALID,
-                       "spec.checkpoint.exitZero: '%.31s' is none of requeue, done",
-                       c->spec->exit_zero);
     if (f->scope >= SPEC_SCOPES)
         return spec_bad(c, "spec.failurePolicy.scope", "must be gang, role or pod");
-    if (check_completion(c) || check_spares(c))
+    if (check_checkpoint(c) || check_completion(c) || check_spares(c))
         return -1;
     if (f->n_rules > JOB_RULES_MAX)
         return spec_bad(c, "spec.failurePolicy.rules", "more than 32");

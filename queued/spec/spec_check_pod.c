@@ -64,8 +64,13 @@ static int check_volumes(const struct check *c, const struct spec_role *r)
         const struct spec_volume *v = &r->volumes[i];
 
         if (!v->name || !str_is_dns_label(v->name, LABEL_MAX, false) ||
-            strcmp(v->name, "dshm") == 0)
-            return spec_bad(c, ".volumes", "names must be DNS labels other than dshm");
+            strcmp(v->name, "dshm") == 0 || strncmp(v->name, "queued-", 7) == 0)
+            return spec_bad(c, ".volumes",
+                            "names must be DNS labels other than dshm and those that begin with "
+                            "queued-, which are the daemon's");
+        if (c->spec->checkpoint_signal && v->mount_path &&
+            !strncmp(v->mount_path, "/etc/queued", 11) && strchr("/", v->mount_path[11]))
+            return spec_bad(c, ".volumes", "/etc/queued is where the daemon tells the pod things");
         if (!v->mount_path || v->mount_path[0] != '/' || !spec_is_text(v->mount_path, 1024) ||
             strchr(v->mount_path, ':'))
             return spec_bad(c, ".volumes", "mountPath must be absolute and without ':'");

@@ -240,6 +240,19 @@ static void feed_failure(const struct feed *f, const struct spec_failure *policy
         feed_text(f, spec_scope_word(policy->scope));
 }
 
+static void feed_checkpoint(const struct feed *f, const struct spec *s)
+{
+    if (s->exit_zero) {
+        feed_text(f, "exitZero");
+        feed_text(f, s->exit_zero);
+    }
+    if (s->checkpoint_signal || s->checkpoint_path) {
+        feed_text(f, "checkpoint");
+        feed_text(f, s->checkpoint_signal);
+        feed_text(f, s->checkpoint_path);
+    }
+}
+
 static void feed_completion(const struct feed *f, const struct spec *s)
 {
     if (!s->completion)
@@ -305,10 +318,7 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
     }
     feed_failure(&f, &s->failure);
     feed_array(&f, s);
-    if (s->exit_zero) {
-        feed_text(&f, "exitZero");
-        feed_text(&f, s->exit_zero);
-    }
+    feed_checkpoint(&f, s);
     if (s->max_wait_us || s->deadline_us) {
         feed_text(&f, "time");
         feed_number(&f, s->max_wait_us);

@@ -237,6 +237,8 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     PACK(r, max_lost_gpu_hours, s->max_lost_gpu_hours);
     r->on_preemption = text(s->on_preemption);
     r->exit_zero = text(s->exit_zero);
+    r->checkpoint_signal = text(s->checkpoint_signal);
+    r->checkpoint_path = text(s->checkpoint_path);
     r->completion = text(s->completion);
     PACK(r, completion_min, s->completion_min);
     PACK(r, movable, s->is_movable);
@@ -523,6 +525,8 @@ static struct spec *take_spec(const spec_record *r)
     s->max_lost_gpu_hours = r->max_lost_gpu_hours;
     s->on_preemption = copy(a, r->on_preemption);
     s->exit_zero = copy(a, r->exit_zero);
+    s->checkpoint_signal = copy(a, r->checkpoint_signal);
+    s->checkpoint_path = copy(a, r->checkpoint_path);
     s->completion = copy(a, r->completion);
     s->completion_min = r->completion_min;
     s->is_movable = r->movable;

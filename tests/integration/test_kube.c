@@ -432,6 +432,42 @@ static void a_gang_that_has_saved_gets_no_more_grace(void **state)
     world_destroy(w);
 }
 
+/* Has the pod the annotation, and is it being deleted? */
+static bool is_asked(struct world *w, const char *path, bool *ret_goes)
+{
+    cJSON *pod = ask(w, "GET", path, NULL);
+    const cJSON *notes = json_path(pod, "metadata.annotations");
+    bool has = cJSON_GetObjectItem(notes, "gang.queued/checkpoint-request") != NULL;
+
+    *ret_goes = json_text(pod, "metadata.deletionTimestamp")[0] != '\0';
+    cJSON_Delete(pod);
+    return has;
+}
+
+static void a_gang_that_is_asked_to_save_has_a_moment_for_it(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(604, NULL);
+    struct spec_pair slow = {"gang.queued/stop-delay", "3s"};
+    char *path = pod_path(t, 0);
+    bool goes = false;
+
+    (void)state;
+    t->spec->annotations = (struct spec_pairs){&slow, 1};
+    t->gang.grace_us = 60 * USEC_PER_SEC;
+    start(w, t);
+    world_until(w, all(w->is_bound));
+    t->gang.asked_us = INT64_C(1790000000) * USEC_PER_SEC;
+    stop(w, t);
+    world_until(w, is_asked(w, path, &goes));
+    assert_false(goes);
+    world_until(w, is_asked(w, path, &goes) && goes);
+    world_until(w, all(w->is_gone) && w->n_service_gone);
+    free(path);
+    team_destroy(t);
+    world_destroy(w);
+}
+
 static void a_stray_pod_goes_only_with_its_own_uid(void **state)
 {
     struct world *w = world_ready(NULL);
@@ -486,6 +522,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_pod_of_someone_else_under_our_name_is_left_alone),
         cmocka_unit_test(a_pod_that_is_replaced_is_gone_and_the_new_one_is_seen),
         cmocka_unit_test(a_gang_that_has_saved_gets_no_more_grace),
+        cmocka_unit_test(a_gang_that_is_asked_to_save_has_a_moment_for_it),
         cmocka_unit_test(a_stray_pod_goes_only_with_its_own_uid),
     };
 

@@ -87,6 +87,27 @@ static void a_heartbeat_after_the_notice_ends_the_grace(void **state)
     assert_int_equal(j->state, JOB_PENDING);
 }
 
+static void a_job_with_a_signal_is_asked_when_it_has_to_leave_and_not_in_a_cancel(void **state)
+{
+    struct core *c = *state;
+    struct job *j = two_running(c, "a", "job", LOW, 2), *other;
+    struct gang g;
+
+    j->is_asked = true;
+    (void)core_verb(c, j->id, VERB_PREEMPT);
+    stop_of(c, j, &g);
+    assert_true(g.asked_us == j->state_since);
+    (void)core_verb(c, j->id, VERB_CHECKPOINTED); /* it knows */
+    stop_of(c, j, &g);
+    assert_true(g.asked_us == 0);
+    other = two_running(c, "a", "other", LOW, 1);
+    other->is_asked = true;
+    (void)core_verb(c, other->id, VERB_CANCEL);
+    assert_int_equal(other->state, JOB_STOPPING);
+    stop_of(c, other, &g);
+    assert_true(g.asked_us == 0);
+}
+
 static void heartbeats_are_stored_once_a_minute_and_make_no_event(void **state)
 {
     struct core *c = *state;
@@ -153,6 +174,7 @@ int main(void)
         TEST(a_taker_that_bounds_the_loss_looks_again_after_a_checkpoint),
         TEST(a_heartbeat_after_the_notice_ends_the_grace),
         TEST(heartbeats_are_stored_once_a_minute_and_make_no_event),
+        TEST(a_job_with_a_signal_is_asked_when_it_has_to_leave_and_not_in_a_cancel),
         TEST(exit_zero_after_a_notice_is_saved_unless_the_job_says_done),
     };
 

@@ -76,6 +76,8 @@ static void check_failure_policy(const struct queued_spec *s)
     assert_true(s->reset_after_us == INT64_C(7200000000));
     assert_true(s->backoff_us == INT64_C(10000000) && s->backoff_max_us == INT64_C(300000000));
     assert_string_equal(s->exit_zero, "done");
+    assert_string_equal(s->checkpoint_signal, "SIGUSR1");
+    assert_string_equal(s->checkpoint_path, "/ckpt/run7");
     assert_string_equal(s->completion, "min");
     assert_int_equal(s->completion_min, 2);
     assert_string_equal(s->failure_scope, "role");
@@ -363,8 +365,8 @@ static void what_happens_anyway_may_be_said(void **state)
     spec_file_fini(&f);
     (void)snprintf(text, sizeof(text), said, 1);
     assert_refused(text, "spec.rendezvous is not acted on");
-    assert_refused("name: a\nimage: b\ncheckpoint: {signal: SIGUSR1}\n",
-                   "checkpoint.signal: is not acted on by this version but as SIGTERM");
+    assert_refused("name: a\nimage: b\ncheckpoint: {signal: SIGKILL}\n",
+                   "checkpoint.signal: \"SIGKILL\" is none of SIGTERM, SIGINT");
     assert_refused("name: a\nimage: b\ncheckpoint: {target: leader}\n",
                    "checkpoint.target: is not acted on by this version but as all");
     assert_refused(HEAD "spec:\n  rendezvous: {type: torch, backend: c10d}\n  roles:\n"
@@ -393,7 +395,7 @@ static void what_is_not_acted_on_is_refused_with_its_path(void **state)
         "ports",
     };
     static const char *const in_resources[] = {"mig"};
-    static const char *const in_checkpoint[] = {"path", "beforeEnd"};
+    static const char *const in_checkpoint[] = {"beforeEnd"};
     char text[512], want[256];
 
     (void)state;

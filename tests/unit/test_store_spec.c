@@ -57,6 +57,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->max_lost_gpu_hours = 40;
         want->on_preemption = "end";
         want->exit_zero = "done";
+        want->checkpoint_signal = "SIGUSR1";
+        want->checkpoint_path = "/ckpt";
         want->is_movable = choice == SPEC_NO;
         want->pdb = (enum spec_choice)choice;
         want->min_available = choice == SPEC_YES ? 3 : 0;
