@@ -35,8 +35,9 @@ struct store_lmdb {
 struct batch {
     struct store_lmdb *s;
     MDB_txn *txn;
-    MDB_cursor *cursors[STORE_TABLES]; /* where the last record was put; the transaction's */
-    int rc;                            /* the first error; nothing is done after it */
+    MDB_cursor *cursors[STORE_TABLES];   /* where the last record was put; the transaction's */
+    struct store_key last[STORE_TABLES]; /* no key is greater; of tables that grow at their end */
+    int rc;                              /* the first error; nothing is done after it */
     enum store_table at;
     uint32_t n; /* changes */
 };
@@ -55,7 +56,41 @@ static void stick(struct batch *b, enum store_table t, int rc)
     b->at = t;
 }
 
-/* Keys mostly come in order: a cursor that stays finds the next place without a search. */
+/* Their keys are numbers that only grow: new records come behind all that there are. */
+static bool grows_at_end(enum store_table t)
+{
+    return t == STORE_JOBS || t == STORE_SPECS || t == STORE_NOTES;
+}
+
+/* Open a cursor that stays: keys mostly come in order, and it finds the next place without a
+ * search. */
+static int open_place(struct batch *b, enum store_table t)
+{
+    int rc = mdb_cursor_open(b->txn, b->s->env.dbi[t], &b->cursors[t]);
+    MDB_val k, v;
+
+    if (rc || !grows_at_end(t))
+        return rc;
+    rc = mdb_cursor_get(b->cursors[t], &k, &v, MDB_LAST);
+    b->last[t].len = rc ? 0 : k.mv_size; /* one of another length is never passed */
+    if (rc == 0 && k.mv_size <= sizeof(b->last[t].bytes))
+        memcpy(b->last[t].bytes, k.mv_data, k.mv_size);
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* MDB_APPEND when it is behind all of its table: LMDB need not look for its place. */
+static unsigned is_behind(struct batch *b, enum store_table t, struct store_bytes key)
+{
+    struct store_key *last = &b->last[t];
+
+    if (!grows_at_end(t) || key.len > sizeof(last->bytes) ||
+        (last->len && (last->len != key.len || memcmp(key.p, last->bytes, key.len) <= 0)))
+        return 0;
+    memcpy(last->bytes, key.p, key.len);
+    last->len = key.len;
+    return MDB_APPEND;
+}
+
 static void batch_put(void *ctx, enum store_table t, struct store_bytes key,
                       struct store_bytes value)
 {
@@ -66,8 +101,8 @@ static void batch_put(void *ctx, enum store_table t, struct store_bytes key,
     if (b->rc)
         return;
     if (!b->cursors[t])
-        rc = mdb_cursor_open(b->txn, b->s->env.dbi[t], &b->cursors[t]);
-    stick(b, t, rc ? rc : mdb_cursor_put(b->cursors[t], &k, &v, 0));
+        rc = open_place(b, t);
+    stick(b, t, rc ? rc : mdb_cursor_put(b->cursors[t], &k, &v, is_behind(b, t, key)));
 }
 
 /* Before records go: no cursor is left where one was. */

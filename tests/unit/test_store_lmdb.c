@@ -20,6 +20,7 @@
 
 #include "../fake/store_dir.h"
 #include "store/store_disk.h"
+#include "store/store_env.h"
 #include "util/mem.h"
 
 /* The text of a refused opening. */
@@ -53,6 +54,32 @@ static void what_was_committed_is_there_after_reopening(void **state)
     spec_destroy(spec);
     assert_int_equal(port.read_spec(port.ctx, store_fixture_id(70), &spec, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
+    store_lmdb_close(s);
+}
+
+/* Of a record that is damaged, or not ours. */
+static void a_key_of_another_length_at_the_end_stops_no_commit(void **state)
+{
+    static uint8_t far[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    static char text[] = "foreign";
+    struct store_dir *e = *state;
+    struct store_env env;
+    struct store_lmdb *s;
+    struct err err;
+    MDB_val k = {sizeof(far), far}, v = {sizeof(text), text};
+    MDB_txn *txn;
+
+    store_dir_fill(e, 20);
+    assert_int_equal(store_env_open(&env, e->dir, true, 0, &err), 0);
+    assert_int_equal(store_env_begin(&env, true, &txn, &err), 0);
+    assert_int_equal(mdb_put(txn, env.dbi[STORE_NOTES], &k, &v, 0), 0);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    store_env_close(&env);
+    s = store_dir_open(e);
+    store_fixture_submit(&e->fix, 21);
+    store_fixture_submit(&e->fix, 22);
+    store_dir_commit(e, s);
+    assert_int_equal(store_dir_jobs(e, s), 22);
     store_lmdb_close(s);
 }
 
@@ -416,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH(what_was_committed_is_there_after_reopening),
+        WITH(a_key_of_another_length_at_the_end_stops_no_commit),
         WITH(events_are_read_from_a_number_and_trimmed_below_one),
         WITH(files_are_for_their_owner_only),
         WITH(a_second_store_in_one_process_is_refused),
