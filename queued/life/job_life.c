@@ -184,6 +184,12 @@ usec_t job_keep_until(const struct state *s, const struct job *j)
     return at;
 }
 
+/* When a claim is given up whatever its victims do. */
+static usec_t claim_lost_at(const struct state *s, const struct job *j)
+{
+    return j->claim->until + s->settings->node_lost_us;
+}
+
 void job_set_timer(struct state *s, struct job *j)
 {
     usec_t at = 0; /* the other states end by facts; nothing of theirs is left to time */
@@ -201,7 +207,7 @@ void job_set_timer(struct state *s, struct job *j)
         at = j->attempt_at + j->start_timeout_us;
     } else if (j->state == JOB_PENDING && !j->array) {
         if (j->claim)
-            at = j->claim->until + s->settings->node_lost_us;
+            at = j->claim->until > s->now ? j->claim->until : claim_lost_at(s, j);
         if (j->not_before > s->now)
             at = j->not_before;
         if (!j->claim && !j->waits.n && relax_at(j) && (!at || relax_at(j) < at))
@@ -449,6 +455,20 @@ void job_undo(struct state *s, struct job *j, const struct job_step *why, struct
     (void)job_move(s, j, &step, fx);
 }
 
+/* A time of a waiting job has come that does not end it. */
+static void look_again(struct state *s, struct job *j, struct effects *fx)
+{
+    if (j->claim && s->now >= claim_lost_at(s, j)) {
+        claim_drop(s, j);
+        job_save(s, j, fx);
+    }
+    if (j->bucket)
+        order_wake(s, j->bucket); /* its back-off is over */
+    if (!j->claim) /* else the grace of its victims is over, and claim_next() looks at it */
+        relax_look(s, j, j->waits.n ? 0 : s->now);
+    job_set_timer(s, j);
+}
+
 void job_time_up(struct state *s, struct job *j, struct effects *fx)
 {
     struct job_step late = {.event = JOB_EV_TIME_UP, .outcome = JOB_TIMED_OUT};
@@ -472,14 +492,7 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             (void)job_move(s, j, &late, fx);
             return;
         }
-        if (j->claim) {
-            claim_drop(s, j);
-            job_save(s, j, fx);
-        }
-        if (j->bucket)
-            order_wake(s, j->bucket); /* its back-off is over */
-        relax_look(s, j, j->waits.n ? 0 : s->now);
-        job_set_timer(s, j);
+        look_again(s, j, fx);
         return;
     case JOB_BINDING:
     case JOB_STARTING:
