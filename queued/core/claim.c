@@ -169,7 +169,15 @@ static struct job *tell_next(const struct state *s, struct claim *k)
     return NULL;
 }
 
-/* What victims that have yet to be told hold of a tenant's limit. */
+/* Does a tenant stand on the path of another? */
+static bool is_above(const struct state *s, uint32_t tenant, uint32_t of)
+{
+    while (of != IX_NONE && of != tenant)
+        of = s->settings->tenants[of].parent;
+    return of != IX_NONE;
+}
+
+/* What gangs that have yet to be told hold of a tenant's limit; pods count once they are told. */
 static uint64_t untold(const struct state *s, const struct claim *k, uint32_t tenant,
                        uint32_t model)
 {
@@ -177,11 +185,8 @@ static uint64_t untold(const struct state *s, const struct claim *k, uint32_t te
 
     for (uint32_t i = k->n_told; i < k->n_victims; i++) {
         const struct job *v = k->victims[i].pod ? NULL : claim_victim(s, &k->victims[i]);
-        uint32_t ix = v && v->is_leaving && !v->move ? v->tenant_ix : IX_NONE;
 
-        while (ix != IX_NONE && ix != tenant)
-            ix = s->settings->tenants[ix].parent;
-        if (ix == IX_NONE)
+        if (!v || !v->is_leaving || v->move || !is_above(s, tenant, v->tenant_ix))
             continue;
         job_gpus(v, v->models, gpus);
         sum += gpus[model];
@@ -190,15 +195,20 @@ static uint64_t untold(const struct state *s, const struct claim *k, uint32_t te
 }
 
 /* Can they stay? Other claims may count on the limits that they were to leave. */
-static bool may_stay(const struct state *s, const struct claim *k)
+static bool may_stay(const struct state *s, const struct job *taker)
 {
+    const struct claim *k = taker->claim;
+
     for (uint32_t t = 0; t < s->settings->n_tenants && k->n_told < k->n_victims; t++) {
+        const struct tenant *tenant = &s->tenants.v[t];
+        bool is_takers = is_above(s, t, taker->tenant_ix);
+
         for (uint32_t m = 0; m < s->settings->n_models; m++) {
             int64_t limit = tenant_own_limit(&s->tenants, t, m);
             int64_t stays = limit < 0 ? 0 : (int64_t)untold(s, k, t, m);
 
-            if (stays > 0 &&
-                (int64_t)s->tenants.v[t].used[m] + s->tenants.v[t].coming[m] + stays > limit)
+            if (limit >= 0 && (stays > 0 || is_takers) &&
+                (int64_t)tenant->used[m] + tenant->coming[m] + stays > limit)
                 return false;
         }
     }
@@ -217,7 +227,7 @@ bool claim_next(struct state *s, usec_t now, struct event *ev)
 
         ev->u.claim.taker = j->id;
         k->seen = stamp;
-        victim = v == READY && may_stay(s, k) ? NULL : tell_next(s, k);
+        victim = v == READY && may_stay(s, j) ? NULL : tell_next(s, k);
         if (victim) {
             ev->kind = EV_GANG_PREEMPTED;
             ev->u.claim.victim = victim->id;

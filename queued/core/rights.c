@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rights.c - by priority inside what one quota judges, by quota between two that do. */
+/* rights.c - by priority inside what one quota judges, by quota between two that do.
+ *
+ * With priorityScope cluster a tenant without a quota has nothing that is its own: a strictly
+ * higher gang takes from it whatever the shares are. And shares take from no higher gang. Between
+ * two that have quotas these go first all the same: by both rules at once three gangs take from
+ * each other for ever.
+ */
 #include "core/rights.h"
 
 #include <string.h>
@@ -103,13 +109,20 @@ enum reclaim rights_reclaims(const struct tenants *t, const struct reclaim_of *o
                              uint64_t loses)
 {
     uint64_t used, quota, v_used, v_quota;
+    bool is_higher = of->taker->priority > of->victim->priority;
 
     if (judge(t, of->taker->tenant_ix, model, &used, &quota) ==
         judge(t, of->victim->tenant_ix, model, &v_used, &v_quota))
-        return RECLAIM_SAME;
-    if (v_used > v_quota &&
-        (is_inside(t, of->taker, of->gpus) ||
-         (wide_t)(used + of->gpus[model]) * v_quota < (wide_t)(v_used - loses) * quota))
+        return RECLAIM_BY_PRIORITY;
+    if (v_used <= v_quota)
+        return RECLAIM_NO;
+    if (is_inside(t, of->taker, of->gpus))
         return RECLAIM_YES;
-    return RECLAIM_NO;
+    if (t->settings->is_priority_first && is_higher && v_quota == 0)
+        return RECLAIM_BY_PRIORITY;
+    if (t->settings->is_priority_first && of->taker->priority < of->victim->priority)
+        return RECLAIM_NO;
+    return (wide_t)(used + of->gpus[model]) * v_quota < (wide_t)(v_used - loses) * quota
+               ? RECLAIM_YES
+               : RECLAIM_NO;
 }

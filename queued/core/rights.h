@@ -22,7 +22,11 @@ struct reclaim_of {
     const uint64_t *gpus; /* by model */
     const struct job *victim;
 };
-enum reclaim { RECLAIM_NO, RECLAIM_YES, RECLAIM_SAME /* one quota judges both */ };
+enum reclaim {
+    RECLAIM_NO,
+    RECLAIM_YES,
+    RECLAIM_BY_PRIORITY /* from a lower one: one quota judges both, or priority goes first */
+};
 enum reclaim rights_reclaims(const struct tenants *t, const struct reclaim_of *of, uint32_t model,
                              uint64_t loses);
 

@@ -9,15 +9,18 @@
 #include "core/preempt.h"
 #include "core/rights.h"
 
+static bool is_lower(const struct plan *p, const struct job *v)
+{
+    return rights_by_priority(p->s, p->taker) && v->priority < p->taker->priority;
+}
+
 /* May the taker have this victim's GPUs of a model, as the tenants are now? */
 static bool may_take(const struct plan *p, const struct job *v, uint32_t model, uint64_t gpus)
 {
     struct reclaim_of of = {p->taker, p->gpus, v};
     enum reclaim r = rights_reclaims(&p->shadow.tenants, &of, model, gpus);
 
-    if (r == RECLAIM_SAME)
-        return rights_by_priority(p->s, p->taker) && v->priority < p->taker->priority;
-    return r == RECLAIM_YES;
+    return r == RECLAIM_BY_PRIORITY ? is_lower(p, v) : r == RECLAIM_YES;
 }
 
 uint32_t part_size(const struct part *v)
@@ -64,8 +67,9 @@ bool part_is_legal(const struct plan *p, const struct part *part)
         is_judged = true;
     }
     /* what it gives is CPU and memory: there is no quota of these to reclaim */
-    return !is_judged && v->tenant_ix == p->taker->tenant_ix &&
-           rights_by_priority(p->s, p->taker) && v->priority < p->taker->priority;
+    return !is_judged && is_lower(p, v) &&
+           (v->tenant_ix == p->taker->tenant_ix ||
+            (p->s->settings->is_priority_first && !v->charged_gpus));
 }
 
 static uint32_t domain_of(const struct plan *p, const struct node *n)

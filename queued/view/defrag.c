@@ -75,7 +75,7 @@ static bool may_ask(const struct search *f, const struct job *v)
     struct reclaim_of of = {&f->taker, f->gpus, v};
     enum reclaim r = rights_reclaims(&f->s->tenants, &of, f->model, 0);
 
-    return r == RECLAIM_SAME ? v->priority <= f->taker.priority : r == RECLAIM_YES;
+    return r == RECLAIM_BY_PRIORITY ? v->priority <= f->taker.priority : r == RECLAIM_YES;
 }
 
 static bool may_move(const struct search *f, const struct job *v)

@@ -25,15 +25,16 @@
 #include "../fake/fake_core.h"
 #include "../sim/rng.h"
 
-enum { SEEDS = 150, STEPS = 25, SETTLE = 12, NODES = 6 };
+enum { SEEDS = 600, STEPS = 25, SETTLE = 12, NODES = 6 };
 
 static const int32_t priorities[] = {100, 100, 500, 800, 1000};
 
-static uint64_t n_claims, n_reclaims, n_several, n_shrinks;
+static uint64_t n_claims, n_reclaims, n_crossed, n_several, n_shrinks;
 
-static void make(struct core *c, struct rng *g)
+static void make(struct core *c, struct rng *g, bool is_priority_first)
 {
     core_init(c);
+    c->settings.is_priority_first = is_priority_first;
     c->settings.node_lost_us = INT64_C(1000) * 3600 * USEC_PER_SEC; /* no claim ends by time */
     site_tenant(&c->settings, "a");
     site_tenant(&c->settings, "b");
@@ -179,6 +180,27 @@ static uint32_t n_pods_of(const struct ev_claimed *e, const struct job *v)
     return n;
 }
 
+/* By priority from another tenant that has no quota, where no share is due to the taker's. */
+static void check_crossing(const struct core *c, const struct ev_claimed *e, const struct job *v)
+{
+    const struct tenants *t = &c->state->tenants;
+    const struct job *taker = state_job(c->state, e->placed.job);
+    uint32_t at, v_at;
+    uint64_t quota = tenant_quota(t, taker->tenant_ix, SITE_H100, &at);
+    uint64_t v_quota = tenant_quota(t, v->tenant_ix, SITE_H100, &v_at);
+
+    at = at == IX_NONE ? taker->tenant_ix : at;
+    v_at = v_at == IX_NONE ? v->tenant_ix : v_at;
+    if (at == v_at)
+        return;
+    assert_true(t->v[v_at].used[SITE_H100] + (uint64_t)t->v[v_at].coming[SITE_H100] > v_quota);
+    if (quota > 0)
+        return;
+    n_crossed++;
+    assert_true(c->settings.is_priority_first);
+    assert_int_equal(v_quota, 0);
+}
+
 static void check_claim(struct core *c, const struct ev_claimed *e)
 {
     struct job *taker = state_job(c->state, e->placed.job);
@@ -201,7 +223,8 @@ static void check_claim(struct core *c, const struct ev_claimed *e)
             assert_false(v->tenant_ix == taker->tenant_ix);
             assert_false(tenant_in_quota(&c->state->tenants, v->tenant_ix, SITE_H100, 0) &&
                          quota > 0);
-        }
+        } else
+            check_crossing(c, e, v);
         assert_false(would_fit(c, taker, e, i)); /* could be given back */
         is_any_whole |= !e->victims[i].pod;
         if (e->victims[i].pod) {
@@ -274,13 +297,13 @@ static void live(struct core *c, struct rng *g, bool is_all)
     core_forget(c);
 }
 
-static void run(uint64_t seed)
+static void run_with(uint64_t seed, bool is_priority_first)
 {
     struct rng g = {seed};
     struct core c;
     unsigned told = 0;
 
-    make(&c, &g);
+    make(&c, &g, is_priority_first);
     for (int step = 0; step < STEPS; step++) {
         core_pass(&c, rng_between(&g, 1, 400) * USEC_PER_SEC);
         for (uint32_t n = rng_below(&g, 3); n > 0; n--)
@@ -300,6 +323,11 @@ static void run(uint64_t seed)
     core_fini(&c);
 }
 
+static void run(uint64_t seed)
+{
+    run_with(seed, false);
+}
+
 static void nobody_leaves_in_vain_or_for_ever(void **state)
 {
     (void)state;
@@ -309,6 +337,14 @@ static void nobody_leaves_in_vain_or_for_ever(void **state)
     assert_true(n_reclaims > SEEDS / 10);
     assert_true(n_several > SEEDS / 10);
     assert_true(n_shrinks > SEEDS / 10);
+}
+
+static void so_it_is_with_priorities_over_the_cluster(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        run_with(seed, true);
+    assert_true(n_crossed > SEEDS / 10);
 }
 
 /* Surplus in another rack made room below the tenant's limit. */
@@ -325,19 +361,21 @@ static void no_gang_leaves_for_having_been_looked_at_with_enough_surplus(void **
     run(5015);
 }
 
-/* A claim found room without its victim, which others counted on. */
+/* A claim found room without its victim, a gang or a pod, which others counted on. */
 static void a_victim_that_is_spared_leaves_the_room_of_others(void **state)
 {
     (void)state;
     run(575);
     run(1538);
     run(2153);
+    run_with(21046, true);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_leaves_in_vain_or_for_ever),
+        cmocka_unit_test(so_it_is_with_priorities_over_the_cluster),
         cmocka_unit_test(what_a_limit_stops_takes_surplus_of_other_domains_too),
         cmocka_unit_test(no_gang_leaves_for_having_been_looked_at_with_enough_surplus),
         cmocka_unit_test(a_victim_that_is_spared_leaves_the_room_of_others),

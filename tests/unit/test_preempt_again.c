@@ -109,6 +109,67 @@ static void a_taker_whose_tenant_is_at_its_limit_takes_from_its_own(void **state
     two_check(c);
 }
 
+/* What a running gang of b says when a's taker has looked, with priorities over the cluster. */
+static enum job_state low_after(struct core *c, int64_t b_quota, uint32_t pods)
+{
+    struct job *low;
+
+    c->settings.is_priority_first = true;
+    c->settings.tenants[2].quota.gpus[SITE_H100] = b_quota;
+    low = two_running(c, "b", "low", LOW, 4);
+    (void)two_submit(c, "a", "taker", HIGH, pods);
+    (void)core_cycle(c);
+    two_check(c);
+    return low->state;
+}
+
+static void in_a_cluster_of_priorities_a_lower_gang_of_another_tenant_leaves(void **state)
+{
+    struct core *c = *state;
+    struct job *taker;
+
+    c->settings.tenants[1].quota.gpus[SITE_H100] = 0; /* a share would give it nothing */
+    assert_int_equal(low_after(c, 0, 2), JOB_PREEMPTING);
+    taker = c->state->claims.v[0];
+    core_gone_all(c, taker->claim->victims[0].job);
+    (void)core_cycle(c);
+    assert_int_equal(taker->state, JOB_BINDING);
+    core_see_all(c, taker->id, POD_RUNNING);
+    core_pass(c, 660 * USEC_PER_SEC);
+    (void)core_cycle(c);
+    assert_int_equal(taker->state, JOB_RUNNING); /* it is not reclaimed */
+    two_check(c);
+}
+
+static void in_a_cluster_of_priorities_a_quota_holds(void **state)
+{
+    struct core *c = *state;
+
+    assert_int_equal(low_after(c, 32, 2), JOB_RUNNING);
+}
+
+static void in_a_cluster_of_priorities_what_has_no_quota_leaves(void **state)
+{
+    struct core *c = *state;
+
+    c->settings.tenants[1].quota.gpus[SITE_H100] = 0;
+    assert_int_equal(low_after(c, 0, 3), JOB_PREEMPTING);
+}
+
+static void in_a_cluster_of_priorities_equal_ones_stay(void **state)
+{
+    struct core *c = *state;
+    struct job *equal;
+
+    c->settings.is_priority_first = true;
+    c->settings.tenants[2].quota.gpus[SITE_H100] = 32;
+    equal = two_running(c, "b", "equal", HIGH, 4);
+    (void)two_submit(c, "a", "taker", HIGH, 1);
+    (void)core_cycle(c);
+    assert_int_equal(equal->state, JOB_RUNNING);
+    two_check(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +177,10 @@ int main(void)
         TEST(a_taker_looks_again_when_what_was_to_end_anyway_is_no_help),
         TEST(a_taker_looks_again_when_nodes_are_not_reserved_any_more),
         TEST(a_taker_looks_again_when_a_node_helps_beside_what_victims_give),
+        TEST(in_a_cluster_of_priorities_a_lower_gang_of_another_tenant_leaves),
+        TEST(in_a_cluster_of_priorities_a_quota_holds),
+        TEST(in_a_cluster_of_priorities_what_has_no_quota_leaves),
+        TEST(in_a_cluster_of_priorities_equal_ones_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
