@@ -154,6 +154,7 @@ struct queued_job {
     uint64_t held_gpus;
     uint32_t held_nodes;
     uint64_t charged_gpus;
+    uint64_t charged_milli; /* of one GPU more, by MIG devices, in thousandths */
     int64_t state_since_us;
     int64_t running_us;
     int64_t ended_us;

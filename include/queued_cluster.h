@@ -87,6 +87,7 @@ struct queued_quota {
     bool has_limit;
     int64_t limit;
     uint64_t used;
+    uint64_t used_milli;     /* of one GPU more, by MIG devices, in thousandths */
     uint64_t past_milli;     /* decayed past use, in thousandths of a GPU */
     uint64_t share_permille; /* (used + past use) / GPUs of the model in the cluster */
     uint64_t lent;           /* of its quota: idle, and in use by others */

@@ -20,19 +20,18 @@ static void add_limit(struct table *t, bool has, int64_t v)
 }
 
 /* Its place among those who wait, and what others may take back from it. */
-static void add_next(struct table *t, const struct queued_tenant *x, int64_t used,
-                     int64_t guaranteed)
+static void add_next(struct table *t, const struct queued_tenant *x, int64_t beyond_milli)
 {
     static const char ends[] = "thstndrd"; /* 0th, 1st ... */
     uint32_t last = x->rank % 100 / 10 == 1 ? 0 : x->rank % 10;
-    char rank[48] = "", lost[48] = "";
+    char rank[48] = "", lost[FORMAT_MAX + 32] = "", text[FORMAT_MAX];
 
     if (x->rank)
         (void)snprintf(rank, sizeof(rank), "%u%.2s to %s", x->rank, &ends[last < 4 ? 2 * last : 0],
-                       used < guaranteed ? "start" : "borrow");
-    if (used > guaranteed)
-        (void)snprintf(lost, sizeof(lost), "%s%lld GPUs reclaimable by others", *rank ? "; " : "",
-                       (long long)(used - guaranteed));
+                       beyond_milli < 0 ? "start" : "borrow");
+    if (beyond_milli > 0)
+        (void)snprintf(lost, sizeof(lost), "%s%s GPUs reclaimable by others", *rank ? "; " : "",
+                       format_milli(text, beyond_milli));
     if (x->stopped || x->opens_us)
         table_add(t, x->stopped ? "stopped" : "closed");
     else if (*rank || *lost)
@@ -44,19 +43,20 @@ static void add_next(struct table *t, const struct queued_tenant *x, int64_t use
 static void add_quota(struct table *t, const struct queued_tenant *x, const struct queued_quota *q)
 {
     int64_t guaranteed = q->has_quota ? q->quota : 0;
-    int64_t used = (int64_t)q->used;
+    int64_t used = (int64_t)(1000 * q->used + q->used_milli), beyond = used - 1000 * guaranteed;
+    char text[FORMAT_MAX];
 
     table_add(t, x->path);
     table_add(t, q->model);
     add_limit(t, q->has_quota, q->quota);
-    table_addf(t, "%lld", (long long)used);
-    table_addf(t, "%lld", (long long)(used > guaranteed ? used - guaranteed : 0));
+    table_add(t, format_milli(text, used));
+    table_add(t, format_milli(text, beyond > 0 ? beyond : 0));
     table_addf(t, "%llu", (unsigned long long)q->lent);
     add_limit(t, q->has_limit, q->limit);
     table_addf(t, "%u", x->pending);
     table_addf(t, "%llu.%02llu", (unsigned long long)q->share_permille / 1000,
                (unsigned long long)q->share_permille % 1000 / 10);
-    add_next(t, x, used, guaranteed);
+    add_next(t, x, beyond);
 }
 
 /* A tenant without any quota still has jobs to show. */
@@ -166,6 +166,8 @@ static struct document *tenant_document(struct arena *a, const struct queued_ten
         if (x->quotas[i].has_limit)
             document_put_int(a, m, "limit", x->quotas[i].limit);
         document_put_int(a, m, "used", (int64_t)x->quotas[i].used);
+        if (x->quotas[i].used_milli)
+            document_put_int(a, m, "usedMilli", (int64_t)x->quotas[i].used_milli);
         document_put_int(a, m, "pastMilli", (int64_t)x->quotas[i].past_milli);
         document_put_int(a, m, "sharePermille", (int64_t)x->quotas[i].share_permille);
         document_put_int(a, m, "lent", (int64_t)x->quotas[i].lent);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "queued.h"
+#include "spec/limits.h"
 #include "util/parse.h"
 
 static void put_texts(struct arena *a, struct document *map, const char *key, char *const *v,
@@ -67,10 +68,25 @@ static void put_nonempty(struct arena *a, struct document *map, const char *key,
         document_put(a, map, key, child);
 }
 
+/* The one kind of MIG devices that it asks for; n_extended: none, or several. */
+static size_t only_mig(const Queued__V1__Role *r)
+{
+    size_t at = r->n_extended, n = 0;
+
+    for (size_t i = 0; i < r->n_extended; i++) {
+        if (strncmp(r->extended[i]->name, MIG_PREFIX, strlen(MIG_PREFIX)) != 0)
+            continue;
+        at = i;
+        n++;
+    }
+    return n == 1 ? at : r->n_extended;
+}
+
 static struct document *resources(struct arena *a, const Queued__V1__Role *r)
 {
     struct document *d = document_map(a), *extended = document_map(a);
     char buf[FORMAT_MAX];
+    size_t mig = only_mig(r);
 
     if (r->has_gpus)
         document_put_int(a, d, "gpus", r->gpus);
@@ -85,9 +101,15 @@ static struct document *resources(struct arena *a, const Queued__V1__Role *r)
     put_bytes(a, d, "shm", r->has_shm_bytes, r->shm_bytes);
     for (size_t i = 0; i < r->n_extended; i++)
         if (strcmp(r->extended[i]->name, "rdma") != 0 &&
-            strcmp(r->extended[i]->name, "ephemeral-storage") != 0)
+            strcmp(r->extended[i]->name, "ephemeral-storage") != 0 && i != mig)
             document_put_int(a, extended, r->extended[i]->name, r->extended[i]->amount);
     put_nonempty(a, d, "extended", extended);
+    if (mig < r->n_extended) {
+        struct document *m = document_put_map(a, d, "mig");
+
+        document_put_text(a, m, "profile", r->extended[mig]->name + strlen(MIG_PREFIX));
+        document_put_int(a, m, "count", r->extended[mig]->amount);
+    }
     for (size_t i = 0; i < r->n_extended; i++) {
         if (strcmp(r->extended[i]->name, "rdma") == 0)
             document_put_int(a, d, "rdma", r->extended[i]->amount);

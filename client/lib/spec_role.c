@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spec_role.c - one role of a job file: container, resources, placement. */
+#include <stdio.h>
 #include <string.h>
 
 #include "spec/limits.h"
@@ -108,7 +109,9 @@ int read_value(const struct yaml_at *at, void *out, struct err *err)
 /* Named ones come first, so that what is printed reads back in the same order. */
 static int place_of(const char *name)
 {
-    return strcmp(name, "ephemeral-storage") == 0 ? 2 : strcmp(name, "rdma") == 0;
+    if (strcmp(name, "ephemeral-storage") == 0)
+        return 3;
+    return strcmp(name, "rdma") == 0 ? 2 : strncmp(name, MIG_PREFIX, strlen(MIG_PREFIX)) == 0;
 }
 
 /* One more in the list of amounts. */
@@ -161,6 +164,48 @@ static int read_ephemeral(const struct yaml_at *at, void *draft, struct err *err
     return push_amount(at, draft, (struct queued_amount){"ephemeral-storage", bytes}, err);
 }
 
+struct mig {
+    const char *profile;
+    uint64_t count;
+};
+
+static int read_profile(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (!*s || strlen(s) > MIG_PROFILE_MAX ||
+        strspn(s, "0123456789abcdefghijklmnopqrstuvwxyz.") != strlen(s))
+        return yaml_fail(at, err, "\"%.40s\" is no MIG profile; write it like 1g.10gb", s);
+    ((struct mig *)out)->profile = s;
+    return 0;
+}
+
+static int read_mig_count(const struct yaml_at *at, void *out, struct err *err)
+{
+    return yaml_u64(at, 1, POD_MIG_MAX, &((struct mig *)out)->count, err);
+}
+
+static const struct yaml_field mig_fields[] = {
+    {"profile", read_profile, 0, true, NULL},
+    {"count", read_mig_count, 0, false, NULL},
+};
+
+/* Devices of one profile: an extended resource, as the device plugin names it. */
+static int read_mig(const struct yaml_at *at, void *draft, struct err *err)
+{
+    struct role_draft *d = draft;
+    struct mig mig = {.count = 1};
+    char name[sizeof(MIG_PREFIX) + MIG_PROFILE_MAX];
+
+    if (yaml_walk(at, mig_fields, ARRAY_LEN(mig_fields), &mig, err))
+        return -1;
+    (void)snprintf(name, sizeof(name), MIG_PREFIX "%s", mig.profile);
+    return push_amount(
+        at, d, (struct queued_amount){arena_strdup(d->arena, name), (int64_t)mig.count}, err);
+}
+
 static const struct yaml_field resource_fields[] = {
     {"gpus", read_gpus, 0, false, NULL},
     {"gpuModel", read_gpu_models, 0, false, NULL},
@@ -170,7 +215,7 @@ static const struct yaml_field resource_fields[] = {
     {"extended", read_extended, 0, false, NULL},
     {"gpuMemoryMin", read_gpu_memory, offsetof(struct role_draft, role.gpu_memory_min), false,
      NULL},
-    {"mig", NULL, 0, false, SPEC_LATER},
+    {"mig", read_mig, 0, false, NULL},
     {"rdma", read_rdma, 0, false, NULL},
     {"ephemeralStorage", read_ephemeral, 0, false, NULL},
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cluster/gpus.h"
+#include "spec/mig.h"
 #include "util/str.h"
 
 void cluster_init(struct cluster *c, const struct settings *settings)
@@ -301,12 +302,28 @@ uint32_t cluster_older_driver(const struct cluster *c, uint32_t driver)
     return best;
 }
 
+/* All of its GPUs, whole or cut up. No node has more MIG devices than this. */
+static int64_t parts_of(const struct cluster *c, const struct node *n)
+{
+    const int64_t most = (int64_t)NODE_GPUS_MAX * 7;
+    int64_t parts = n->total.amount[RES_GPUS] * GPU_PARTS;
+
+    for (uint32_t i = RES_EXTENDED; i < c->names.n; i++) {
+        int64_t devices = n->total.amount[i] < most ? n->total.amount[i] : most;
+
+        if (c->names.slices[i])
+            parts += devices * mig_parts(c->settings, n->model, c->names.slices[i]);
+    }
+    return parts;
+}
+
 /* In the counts of its model, or out (-1) of them. */
 static void count_model(struct cluster *c, const struct node *n, int sign)
 {
     if (n->model >= MODELS_MAX)
         return;
     c->model_gpus[n->model] += sign * n->total.amount[RES_GPUS];
+    c->model_parts[n->model] += sign * parts_of(c, n);
     c->drivers.v[n->driver].nodes[n->model] += (uint32_t)sign;
 }
 

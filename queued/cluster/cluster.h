@@ -45,9 +45,10 @@ struct cluster {
     struct counted_pod *pods;
     struct drain *drains;
     struct topology topology;
-    VEC(struct driver) drivers;     /* as first seen; never taken out */
-    int64_t model_gpus[MODELS_MAX]; /* GPUs of known nodes, free or not */
-    int64_t most_gpus;              /* no node ever had more */
+    VEC(struct driver) drivers;      /* as first seen; never taken out */
+    int64_t model_gpus[MODELS_MAX];  /* GPUs of known nodes, free or not */
+    int64_t model_parts[MODELS_MAX]; /* the same with MIG devices, in parts (mig.h) */
+    int64_t most_gpus;               /* no node ever had more */
     uint64_t shape_gen; /* a node appeared, went, or changed its labels, taints or sizes */
     uint64_t freed_gen[MODELS_MAX + 1]; /* something became free on a node of this model
                                            ([MODELS_MAX]: on one without) */
@@ -146,5 +147,12 @@ void demand_release(struct cluster *c, struct demand **table, struct demand *d);
  * nodes that it may use, less 5 percent; 1 CPU and 4 GiB without GPUs. false: no such node yet. */
 bool demand_share(const struct cluster *c, const struct demand_role *role, int64_t *ret_cpu_milli,
                   int64_t *ret_memory_bytes);
+
+/* Has it GPUs of the model, free or not, of the kind that a role takes: whole ones or parts? */
+static inline bool cluster_has_model(const struct cluster *c, const struct demand_role *role,
+                                     uint32_t model)
+{
+    return role->each.amount[RES_GPUS] ? c->model_gpus[model] > 0 : c->model_parts[model] > 0;
+}
 
 #endif

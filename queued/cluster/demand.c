@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "spec/mig.h"
 #include "util/str.h"
 
 static bool role_takes_model(const struct demand_role *role, const struct node *n)
@@ -51,7 +52,7 @@ static enum refusal hardware_refusal(const struct demand_role *role, const struc
         return REFUSED_UNKNOWN;
     if (has_gpus && n->is_shared_gpu)
         return REFUSED_SHARED;
-    if (has_gpus && !role_takes_model(role, n))
+    if (role->takes_gpus && !role_takes_model(role, n))
         return REFUSED_MODEL;
     if (shares && role->each.amount[RES_GPU_BYTES] / shares > n->share_most)
         return REFUSED_MEMORY;
@@ -119,6 +120,16 @@ uint64_t role_slots_within(const struct demand_role *role, const struct cluster 
     return slots;
 }
 
+static void fill_parts(const struct settings *s, struct demand_role *d, const struct spec_role *r)
+{
+    d->takes_gpus = r->gpus || mig_asked(r);
+    for (uint32_t m = 0; m < s->n_models; m++) {
+        uint64_t parts = mig_role_parts(s, r, m);
+
+        d->parts[m] = parts < UINT32_MAX ? (uint32_t)parts : UINT32_MAX;
+    }
+}
+
 static void fill_role(struct cluster *c, struct demand_role *d, const struct spec *spec,
                       const struct spec_role *r, uint64_t closed)
 {
@@ -145,6 +156,7 @@ static void fill_role(struct cluster *c, struct demand_role *d, const struct spe
             d->each.amount[RES_PODS] = RESOURCE_AMOUNT_MAX; /* no room to count it: fits nowhere */
     }
     d->each.amount[RES_GPU_BYTES] = d->each.amount[RES_SHARES] * r->gpu_memory_min;
+    fill_parts(c->settings, d, r);
     for (uint32_t i = 0; i < r->gpu_models.n && d->n_models < ROLE_MODELS_MAX; i++) {
         uint32_t m = settings_model(c->settings, r->gpu_models.v[i]);
 
@@ -337,6 +349,7 @@ struct demand *demand_of(struct cluster *c, struct demand **table, const struct 
         d->gpus += (uint64_t)d->roles[i].replicas * spec->roles[i].gpus;
     }
     for (uint32_t i = 0; i < spec->n_roles; i++) {
+        d->takes_gpus |= d->roles[i].takes_gpus;
         d->same_driver |= d->roles[i].same_driver && d->most > 1;
         d->has_after |= d->roles[i].after > 0;
         d->has_soft_spread |= d->roles[i].spread.is_soft;

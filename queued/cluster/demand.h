@@ -28,7 +28,9 @@ struct demand_role {
     uint32_t after;        /* 1 + the role that has to run before its pods are made; 0: none */
     struct resources each; /* of one pod; CPU and memory 0 when left out */
     bool has_cpu, has_memory;
-    uint32_t n_models; /* 0: any */
+    bool takes_gpus; /* whole ones or MIG devices: is on nodes of one model, and charged */
+    uint32_t parts[MODELS_MAX]; /* what a pod is charged of each model (mig.h) */
+    uint32_t n_models;          /* 0: any */
     uint8_t models[ROLE_MODELS_MAX];
     struct constraint *constraint;
     struct spread spread;
@@ -55,10 +57,11 @@ struct room_verdict {
 struct demand {
     uint32_t n_roles;
     struct demand_role roles[JOB_ROLES_MAX];
-    uint32_t pods; /* that it needs, in all */
-    uint64_t gpus; /* of them */
-    uint32_t most; /* pods that it may have; more than pods: elastic */
-    uint32_t step; /* by which an elastic role changes */
+    uint32_t pods;   /* that it needs, in all */
+    uint64_t gpus;   /* of them */
+    bool takes_gpus; /* some role does: whole ones or parts */
+    uint32_t most;   /* pods that it may have; more than pods: elastic */
+    uint32_t step;   /* by which an elastic role changes */
     usec_t cooldown_us;
     bool is_preemptible;
     uint32_t min_available;          /* of its PodDisruptionBudget; 0: it has none */
@@ -97,5 +100,15 @@ struct demand {
     char *key;       /* the content, as text */
     UT_hash_handle hh;
 };
+
+/* What it is charged at least, of a model on which all of it would be. */
+static inline uint64_t demand_parts(const struct demand *d, uint32_t model)
+{
+    uint64_t parts = 0;
+
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        parts += (uint64_t)d->roles[r].replicas * d->roles[r].parts[model];
+    return parts;
+}
 
 #endif

@@ -8,7 +8,7 @@
 
 const char *hardware_words(const struct cluster *c, const struct demand_role *r)
 {
-    if (r->each.amount[RES_GPUS] == 0)
+    if (!r->takes_gpus)
         return "CPU";
     if (r->n_models == 1 && r->models[0] < c->settings->n_models)
         return c->settings->models[r->models[0]].name;

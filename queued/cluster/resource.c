@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "spec/spec.h"
+#include "spec/mig.h"
 
 static const char *const fixed_names[RES_EXTENDED] = {
     [RES_GPUS] = "nvidia.com/gpu",
@@ -38,6 +38,7 @@ int resource_index(struct resource_names *names, const char *name, bool add)
     if (!add || names->n == RESOURCES_MAX || len > LABEL_KEY_MAX)
         return -1;
     memcpy(names->name[names->n], name, len + 1);
+    names->slices[names->n] = (uint8_t)mig_slices(name);
     return (int)names->n++;
 }
 

@@ -38,6 +38,7 @@ struct resources {
 struct resource_names {
     uint32_t n; /* RES_EXTENDED..RESOURCES_MAX */
     char name[RESOURCES_MAX][LABEL_KEY_MAX + 1];
+    uint8_t slices[RESOURCES_MAX]; /* of a GPU, of MIG devices (mig.h); 0: it is no such resource */
 };
 
 /* One named amount, as adapters hand it over. */

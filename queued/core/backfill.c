@@ -128,11 +128,10 @@ static uint64_t slots_of(const struct backfill *b, uint32_t model)
 /* May its GPUs be judged by slots of this model? */
 bool backfill_is_of(const struct demand *d, uint32_t slot)
 {
-    for (uint32_t r = 0; r < d->n_roles && d->gpus; r++)
-        if (d->roles[r].each.amount[RES_GPUS] && slot < MODELS_MAX &&
-            role_may_use(&d->roles[r], slot))
+    for (uint32_t r = 0; r < d->n_roles; r++)
+        if (d->roles[r].takes_gpus && slot < MODELS_MAX && role_may_use(&d->roles[r], slot))
             return true;
-    return d->gpus == 0 && slot == MODELS_MAX;
+    return !d->takes_gpus && slot == MODELS_MAX;
 }
 
 /* Models of a gang planned in a slot; false: a limit stops it, not the cluster. */
@@ -142,7 +141,7 @@ static bool models_of(const struct state *s, const struct job *j, uint32_t slot,
     for (uint32_t r = 0; r < j->demand->n_roles; r++) {
         const struct demand_role *role = &j->demand->roles[r];
 
-        if (role->each.amount[RES_GPUS] == 0)
+        if (!role->takes_gpus)
             continue;
         ret[r] = role_may_use(role, slot) ? (uint8_t)slot : role->models[0];
         if (ret[r] >= s->settings->n_models)
@@ -241,7 +240,7 @@ static bool plan(const struct state *s, const struct job *j, uint32_t model, use
     usec_t until = now;
     size_t lo, hi = 0;
 
-    if ((model < MODELS_MAX && s->cluster.model_gpus[model] == 0) ||
+    if ((model < MODELS_MAX && s->cluster.model_parts[model] == 0) ||
         !models_of(s, j, model, models))
         return false;
     f.wish.n_beside = backfill_beside(
@@ -338,7 +337,7 @@ bool backfill_may_keep(const struct state *s, const struct job *j)
     for (uint32_t i = 0; i < s->backfill->width && !may; i++) {
         uint32_t model = backfill_model_of(s->backfill, i);
 
-        may = (model == MODELS_MAX || s->cluster.model_gpus[model]) &&
+        may = (model == MODELS_MAX || s->cluster.model_parts[model]) &&
               backfill_is_of(j->demand, model) && open_slot(s, model, j) != IX_NONE;
     }
     return may;

@@ -56,7 +56,7 @@ static bool has_room(const struct state *s, const struct job *j, uint32_t model,
     for (size_t i = 0; i < s->active.n && !j->demand->is_preemptible; i++) {
         const struct job *o = s->active.v[i];
 
-        if (!o->charged_gpus || o->demand->is_preemptible || o->tenant_ix == IX_NONE)
+        if (!o->charged_parts || o->demand->is_preemptible || o->tenant_ix == IX_NONE)
             continue;
         (void)tenant_quota(&s->tenants, o->tenant_ix, model, &other);
         job_gpus(o, o->models, held);
@@ -245,7 +245,7 @@ bool claim_next(struct state *s, usec_t now, struct event *ev)
 uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_gangs)
 {
     const struct job *last = NULL;
-    uint64_t gpus = 0;
+    uint64_t parts = 0;
 
     *ret_gangs = 0;
     for (uint32_t i = 0; i < j->claim->n_victims; i++) {
@@ -256,11 +256,11 @@ uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_ga
 
         if (!o || (v->pod && (!m || !m->is_going)))
             continue;
-        gpus += m ? (uint64_t)o->demand->roles[m->role].each.amount[RES_GPUS] : o->charged_gpus;
+        parts += m ? job_pod_parts(o, m->role) : o->charged_parts;
         *ret_gangs += last != o;
         last = o;
     }
-    return gpus;
+    return parts;
 }
 
 struct claim *claim_copy(const struct claim *from)

@@ -23,7 +23,7 @@ enum { CLAIM_DAY_S = 24 * 3600 }; /* the budget of moves is a day's */
 uint64_t claim_moves_left(const struct state *s, usec_t now);
 /* The victim, while it is the gang that was meant; NULL: that one is gone. */
 struct job *claim_victim(const struct state *s, const struct victim *v);
-/* GPUs that its victims still hold, and how many they are. */
+/* What its victims still hold, in parts of GPUs, and how many they are. */
 uint64_t claim_left(const struct state *s, const struct job *j, uint32_t *ret_gangs);
 
 /* For a copy of its job. */

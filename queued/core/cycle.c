@@ -39,7 +39,9 @@ static bool may_hold(const struct cluster *c, const struct demand_role *role, ui
 {
     const struct free_histogram *h = c->topology.all[model];
 
-    return histogram_slots(h, (uint32_t)role->each.amount[RES_GPUS]) >= role->replicas;
+    uint32_t gpus = (uint32_t)role->each.amount[RES_GPUS];
+
+    return gpus ? histogram_slots(h, gpus) >= role->replicas : cluster_has_model(c, role, model);
 }
 
 static void role_choices(const struct cluster *c, const struct demand_role *role, uint32_t r,
@@ -47,7 +49,7 @@ static void role_choices(const struct cluster *c, const struct demand_role *role
 {
     uint32_t n = role->n_models ? role->n_models : c->settings->n_models;
 
-    if (role->each.amount[RES_GPUS] == 0) {
+    if (!role->takes_gpus) {
         ret->v[r][ret->n[r]++] = MODELS_MAX;
         return;
     }
@@ -57,8 +59,9 @@ static void role_choices(const struct cluster *c, const struct demand_role *role
         if (m < MODELS_MAX && may_hold(c, role, m))
             ret->v[r][ret->n[r]++] = (uint8_t)m;
         else
-            ret->is_short |= m < MODELS_MAX && c->model_gpus[m] > 0;
+            ret->is_short |= m < MODELS_MAX && cluster_has_model(c, role, m);
     }
+    ret->is_short |= role->each.amount[RES_GPUS] == 0; /* by free GPUs it is not known */
 }
 
 static void list_choices(const struct cluster *on, const struct demand *d, struct choices *c)
@@ -95,27 +98,27 @@ uint64_t cycle_unlent(const struct state *s, const struct cluster *on, const str
 {
     struct pool_gpus apart = {.pools = settings_closed_pools(s->settings, j->tenant_ix)};
 
-    *ret_free = on->topology.all[model] ? on->topology.all[model]->free_gpus : 0;
+    *ret_free = on->topology.all[model] ? on->topology.all[model]->free_gpus * GPU_PARTS : 0;
     for (size_t i = 0; i < on->nodes.n && apart.pools; i++) {
         const struct node *n = on->nodes.v[i];
 
         if (!n || !n->is_counted || n->model != model || n->pool == IX_NONE ||
             !(apart.pools >> n->pool & 1))
             continue;
-        apart.free[n->pool] += (uint64_t)n->counted_free;
-        *ret_free -= (uint64_t)n->counted_free;
+        apart.free[n->pool] += (uint64_t)n->counted_free * GPU_PARTS;
+        *ret_free -= (uint64_t)n->counted_free * GPU_PARTS;
     }
     return tenant_unlent(&s->tenants, j->tenant_ix, model, &apart);
 }
 
-/* GPUs of so many pods of each role. */
+/* What so many pods of each role are charged. */
 static void gpus_of(const struct demand *d, const uint8_t *models, const uint32_t *counts,
                     uint64_t ret[MODELS_MAX])
 {
     memset(ret, 0, MODELS_MAX * sizeof(ret[0]));
     for (uint32_t r = 0; r < d->n_roles; r++)
         if (models[r] != MODELS_MAX)
-            ret[models[r]] += (uint64_t)counts[r] * (uint64_t)d->roles[r].each.amount[RES_GPUS];
+            ret[models[r]] += (uint64_t)counts[r] * d->roles[r].parts[models[r]];
 }
 
 static bool leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
@@ -123,6 +126,8 @@ static bool leaves_unlent(const struct state *s, const struct cluster *on, const
 {
     uint64_t unlent, is_free;
 
+    if (j->demand->gpus == 0) /* what others keep is whole ones */
+        return true;
     for (uint32_t m = 0; m < s->settings->n_models && s->tenants.has_unlent; m++) {
         if (!gpus[m] || tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))
             continue;

@@ -83,7 +83,7 @@ static bool is_wanted(const struct state *s, const struct job *j, uint32_t model
             continue;
         for (uint32_t r = 0; r < d->n_roles; r++)
             if (model == MODELS_MAX ||
-                (d->roles[r].each.amount[RES_GPUS] &&
+                (d->roles[r].takes_gpus &&
                  (!d->roles[r].n_models ||
                   memchr(d->roles[r].models, (int)model, d->roles[r].n_models))))
                 return true;

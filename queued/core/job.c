@@ -142,7 +142,7 @@ void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MA
     for (uint32_t r = 0; r < j->demand->n_roles; r++)
         if (models[r] != MODELS_MAX)
             ret[models[r]] += (uint64_t)(j->n_members ? j->size[r] : j->demand->roles[r].replicas) *
-                              (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+                              j->demand->roles[r].parts[models[r]];
 }
 
 void job_set_reason(struct job *j, const char *code, const char *text)
@@ -325,13 +325,20 @@ void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count)
             count(t, j->tenant_ix, m, gpus[m]);
 }
 
+uint32_t job_pod_parts(const struct job *j, uint32_t role)
+{
+    uint8_t m = j->models[role];
+
+    return m == MODELS_MAX ? 0 : j->demand->roles[role].parts[m];
+}
+
 void job_count_pods(struct tenants *t, const struct job *j, uint32_t role, uint32_t pods,
                     tenant_count *count)
 {
-    uint64_t gpus = (uint64_t)pods * (uint64_t)j->demand->roles[role].each.amount[RES_GPUS];
+    uint64_t parts = (uint64_t)pods * job_pod_parts(j, role);
 
-    if (gpus && j->models[role] != MODELS_MAX && j->tenant_ix != IX_NONE)
-        count(t, j->tenant_ix, j->models[role], gpus);
+    if (parts && j->tenant_ix != IX_NONE)
+        count(t, j->tenant_ix, j->models[role], parts);
 }
 
 void job_count_going(struct tenants *t, const struct job *j, tenant_count *count)
@@ -345,8 +352,7 @@ void job_all_gpus(const struct job *j, uint64_t ret[MODELS_MAX])
     job_gpus(j, j->models, ret);
     for (uint32_t r = 0; r < j->demand->n_roles; r++)
         if (j->models[r] != MODELS_MAX)
-            ret[j->models[r]] +=
-                (uint64_t)j->going[r] * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+            ret[j->models[r]] += (uint64_t)j->going[r] * j->demand->roles[r].parts[j->models[r]];
 }
 
 bool job_is_overdue(const struct job *j, usec_t now)

@@ -199,7 +199,7 @@ struct job {
     uint32_t going[JOB_ROLES_MAX];          /* and that are, with is_going */
     int64_t fixed_cpu_milli[JOB_ROLES_MAX]; /* what a role that left it out was given; -1 */
     int64_t fixed_memory_bytes[JOB_ROLES_MAX];
-    uint32_t charged_gpus;         /* what the tenant is charged now */
+    uint64_t charged_parts;        /* of GPUs (mig.h): what the tenant is charged now */
     uint8_t models[JOB_ROLES_MAX]; /* per role: model it was placed on; MODELS_MAX: no GPUs */
     uint32_t n_bound, n_running, n_done, n_gone, n_absent, n_spare,
         n_waiting;   /* counts over members, kept by job_set_phase() and job_set_waits() */
@@ -280,6 +280,8 @@ bool job_is_overdue(const struct job *j, usec_t now);
 typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
 void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count);
 /* The same of so many pods of a role, and of those that are going. */
+/* What one pod of a role is charged, of the model that it is placed on; 0: nothing. */
+uint32_t job_pod_parts(const struct job *j, uint32_t role);
 void job_count_pods(struct tenants *t, const struct job *j, uint32_t role, uint32_t pods,
                     tenant_count *count);
 void job_count_going(struct tenants *t, const struct job *j, tenant_count *count);

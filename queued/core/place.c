@@ -34,7 +34,7 @@ static bool may_hold_on(const struct paper *p, const struct cluster *c, uint32_t
         uint8_t m = p->wish->models[r];
         uint32_t gpus = (uint32_t)d->roles[r].each.amount[RES_GPUS];
 
-        if (m == MODELS_MAX || p->counts[r] == 0)
+        if (gpus == 0 || p->counts[r] == 0)
             continue;
         if (p->wish->on_empty && by_model[m] && /* the histograms know of what is free only */
             by_model[m]->nodes * ((uint64_t)c->most_gpus / gpus) >= p->counts[r])

@@ -197,7 +197,7 @@ static uint64_t count_slots(struct paper *p, uint32_t role)
             h->slots = 0;
         sum += h->slots;
     }
-    if (!p->wish->demand->slice_size || model == MODELS_MAX)
+    if (!p->wish->demand->slice_size || r->each.amount[RES_GPUS] == 0)
         return sum;
     return p->n_apart ? keep_near_slices(p, sum) : cut_to_slices(p);
 }
@@ -524,7 +524,7 @@ bool fit_gathered(struct paper *p, uint32_t level)
     for (uint32_t i = 0; i < d->n_roles; i++) {
         uint32_t role = p->order[i], want = p->counts[role], first = 0;
         uint32_t apart =
-            d->slice_size && p->wish->models[role] != MODELS_MAX ? d->roles[role].spares : 0;
+            d->slice_size && d->roles[role].each.amount[RES_GPUS] ? d->roles[role].spares : 0;
 
         for (uint32_t r = 0; r < role; r++)
             first += p->counts[r];

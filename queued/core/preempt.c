@@ -103,8 +103,8 @@ static int by_size(const void *a, const void *b)
 {
     const struct part *x = *(struct part *const *)a, *y = *(struct part *const *)b;
 
-    if (x->gpus != y->gpus)
-        return compare(x->gpus, y->gpus);
+    if (x->parts != y->parts)
+        return compare(x->parts, y->parts);
     return x->job == y->job ? compare(x->from, y->from) : compare(x->job->id.v, y->job->id.v);
 }
 
@@ -291,7 +291,7 @@ static void begin(struct plan *p)
 static bool ends_anyway(const struct job *v)
 {
     return (v->state == JOB_STOPPING || v->state == JOB_PREEMPTING) &&
-           (v->charged_gpus || !v->demand->gpus);
+           (v->charged_parts || !v->demand->takes_gpus);
 }
 
 /* Cluster and tenants once all that leaves anyway has left. */

@@ -17,15 +17,17 @@
  * or what ends anyway is enough. */
 bool preempt_plan(struct state *s, struct job *j, usec_t now, struct event *ev);
 /* GPU-microseconds that a running gang would lose: since its last checkpoint or its start. */
-static inline uint64_t preempt_loss_of(const struct job *v, usec_t now, uint64_t gpus)
+static inline uint64_t preempt_loss_of(const struct job *v, usec_t now, uint64_t parts)
 {
     usec_t since = v->checkpointed_at > v->running_at ? v->checkpointed_at : v->running_at;
 
-    return now > since ? (uint64_t)(now - since) * gpus : 0;
+    uint64_t us = now > since ? (uint64_t)(now - since) : 0;
+
+    return us * (parts / GPU_PARTS) + us * (parts % GPU_PARTS) / GPU_PARTS;
 }
 static inline uint64_t preempt_loss(const struct job *v, usec_t now)
 {
-    return preempt_loss_of(v, now, v->charged_gpus);
+    return preempt_loss_of(v, now, v->charged_parts);
 }
 /* GPU-microseconds that the victims of a taker may lose together; UINT64_MAX: no bound. */
 static inline uint64_t preempt_bound(const struct state *s, const struct demand *d)

@@ -32,10 +32,10 @@ bool rights_guess(const struct state *s, const struct job *j, uint32_t nth,
         const struct demand_role *role = &j->demand->roles[r];
         uint32_t n = role->n_models ? role->n_models : s->settings->n_models, seen = 0;
 
-        for (uint32_t i = 0; i < n && seen <= nth && role->each.amount[RES_GPUS]; i++) {
+        for (uint32_t i = 0; i < n && seen <= nth && role->takes_gpus; i++) {
             uint32_t m = role->n_models ? role->models[i] : i;
 
-            if (m >= s->settings->n_models || s->cluster.model_gpus[m] <= 0)
+            if (m >= s->settings->n_models || !cluster_has_model(&s->cluster, role, m))
                 continue;
             models[r] = (uint8_t)m;
             seen++;

@@ -11,9 +11,9 @@ __extension__ typedef unsigned __int128 wide_t;
 
 enum { STEPS_OF_HALF_LIFE = 1 << 16 };
 
-uint64_t share_usage(const struct share_past *p, uint64_t gpus, usec_t half_life, usec_t now)
+uint64_t share_usage(const struct share_past *p, uint64_t parts, usec_t half_life, usec_t now)
 {
-    uint64_t held = gpus << SHARE_BITS;
+    uint64_t held = share_held(parts);
 
     if (half_life == 0)
         return 0;
@@ -56,13 +56,13 @@ void share_settle_user(struct user_share *u, uint32_t model, usec_t half_life, u
     p->stamp = now > p->stamp ? now : p->stamp;
 }
 
-void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus,
+void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t parts,
                        usec_t at)
 {
     struct user_share *u = tenant_user(&s->tenants, job_account(j));
 
     share_settle_user(u, model, s->settings->half_life_us, at);
-    u->own[model] += (uint64_t)gpus;
+    u->own[model] += (uint64_t)parts;
     u->saved_turn = s->tenants.users_turn = s->turn;
 }
 
@@ -83,8 +83,8 @@ uint64_t share_load(const struct tenants *t, uint32_t ix, bool is_own, uint32_t 
 {
     const struct tenant *v = &t->v[ix];
 
-    return is_own ? (v->own[model] << SHARE_BITS) + v->own_usage[model]
-                  : (v->used[model] << SHARE_BITS) + v->usage[model];
+    return is_own ? share_held(v->own[model]) + v->own_usage[model]
+                  : share_held(v->used[model]) + v->usage[model];
 }
 
 /* Model that a candidate's GPUs are judged by, before it is placed: the first it may use. */
@@ -93,12 +93,12 @@ static uint32_t judged_model(const struct state *s, const struct demand *d)
     for (uint32_t r = 0; r < d->n_roles; r++) {
         const struct demand_role *role = &d->roles[r];
 
-        if (role->each.amount[RES_GPUS] == 0)
+        if (!role->takes_gpus)
             continue;
         if (role->n_models)
             return role->models[0] < MODELS_MAX ? role->models[0] : IX_NONE;
         for (uint32_t m = 0; m < s->settings->n_models; m++)
-            if (s->cluster.model_gpus[m] > 0)
+            if (cluster_has_model(&s->cluster, role, m))
                 return m;
     }
     return IX_NONE;
@@ -107,22 +107,21 @@ static uint32_t judged_model(const struct state *s, const struct demand *d)
 static uint64_t load_of(const struct state *s, const struct contender *c, uint32_t model)
 {
     if (c->user)
-        return ((c->user->own[model] + c->user->ahead[model]) << SHARE_BITS) +
-               c->user->usage[model];
+        return share_held(c->user->own[model] + c->user->ahead[model]) + c->user->usage[model];
     return share_load(&s->tenants, c->tenant, c->is_own, model);
 }
 
-/* Dominant share with so many GPUs more of a model. */
+/* Dominant share with so many parts more of a model. */
 static struct standing dominant(const struct state *s, const struct contender *c, uint32_t model,
-                                uint64_t gpus)
+                                uint64_t parts)
 {
     struct standing st = {.total = 1, .weight = 1};
 
     for (uint32_t m = 0; m < s->settings->n_models; m++) {
-        uint64_t total = (uint64_t)s->cluster.model_gpus[m];
-        uint64_t load = load_of(s, c, m) + ((m == model ? gpus : 0) << SHARE_BITS);
+        uint64_t total = (uint64_t)s->cluster.model_parts[m];
+        uint64_t load = load_of(s, c, m) + share_held(m == model ? parts : 0);
 
-        total = total ? total : 1;
+        total = total ? total : GPU_PARTS;
         if ((wide_t)load * st.total > (wide_t)st.load * total) {
             st.load = load;
             st.total = total;
@@ -134,7 +133,8 @@ static struct standing dominant(const struct state *s, const struct contender *c
 static struct standing standing_of(const struct state *s, const struct contender *c)
 {
     uint32_t model = judged_model(s, c->job->demand), judge = IX_NONE;
-    struct standing st = dominant(s, c, model, c->job->demand->gpus);
+    uint64_t parts = model == IX_NONE ? 0 : demand_parts(c->job->demand, model);
+    struct standing st = dominant(s, c, model, parts);
 
     if (!c->is_own && !c->user)
         st.weight = s->settings->tenants[c->tenant].weight;
@@ -142,7 +142,7 @@ static struct standing standing_of(const struct state *s, const struct contender
         uint64_t quota = tenant_quota(&s->tenants, c->tenant, model, &judge);
         uint64_t used = s->tenants.v[judge == IX_NONE ? c->tenant : judge].used[model];
 
-        st.is_over = used + c->job->demand->gpus > quota;
+        st.is_over = used + parts > quota;
     }
     return st;
 }
@@ -160,8 +160,8 @@ void share_line_up(const struct state *s, struct job *const *v, size_t n)
         if (!u || model == IX_NONE)
             continue;
         st = standing_of(s, &c);
-        v[i]->turn_share = st.load / st.total;
-        u->ahead[model] += v[i]->demand->gpus;
+        v[i]->turn_share = (uint64_t)((wide_t)st.load * GPU_PARTS / st.total);
+        u->ahead[model] += demand_parts(v[i]->demand, model);
     }
     for (size_t i = 0; i < n && s->settings->shares_users; i++) {
         u = v[i]->tenant_ix == IX_NONE ? NULL : share_user(&s->tenants, v[i]);

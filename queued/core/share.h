@@ -12,16 +12,22 @@
 
 enum { SHARE_BITS = 32 };
 
-/* Usage now of one who holds gpus since p was written; 0 when half_life is (past does not count).
+/* Usage of one who always held so many parts of GPUs. */
+static inline uint64_t share_held(uint64_t parts)
+{
+    return (parts << SHARE_BITS) / GPU_PARTS;
+}
+
+/* Usage now of one who holds parts since p was written; 0 when half_life is (past does not count).
  */
-uint64_t share_usage(const struct share_past *p, uint64_t gpus, usec_t half_life, usec_t now);
+uint64_t share_usage(const struct share_past *p, uint64_t parts, usec_t half_life, usec_t now);
 /* Write back the past of a tenant's own jobs: before its charge of the model changes. */
 void share_settle(struct tenants *t, uint32_t ix, uint32_t model, usec_t now);
 /* The same of a user. */
 void share_settle_user(struct user_share *u, uint32_t model, usec_t half_life, usec_t now);
 /* The same of a job's user, whom it is charged so many more from then on. Only where users share.
  */
-void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t gpus,
+void share_charge_user(struct state *s, const struct job *j, uint32_t model, int64_t parts,
                        usec_t at);
 /* The share of the submitter in the tenant of a job that waits or holds GPUs, as last refreshed;
  * NULL where users do not share. */

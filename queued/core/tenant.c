@@ -60,7 +60,9 @@ static uint64_t taken(const struct tenant *t, uint32_t model)
 static int64_t in_window(const struct model_amounts *own, const struct model_amounts *instead,
                          uint32_t model)
 {
-    return instead && instead->gpus[model] >= 0 ? instead->gpus[model] : own->gpus[model];
+    int64_t gpus = instead && instead->gpus[model] >= 0 ? instead->gpus[model] : own->gpus[model];
+
+    return gpus < 0 ? gpus : gpus * GPU_PARTS;
 }
 
 int64_t tenant_own_limit(const struct tenants *t, uint32_t ix, uint32_t model)
@@ -80,7 +82,7 @@ int64_t tenant_own_quota(const struct tenants *t, uint32_t ix, uint32_t model)
 int64_t tenant_most_limit(const struct tenants *t, uint32_t ix, uint32_t model)
 {
     const struct tenant_setting *s = &t->settings->tenants[ix];
-    int64_t most = s->n_windows ? 0 : s->limit.gpus[model];
+    int64_t most = s->n_windows ? 0 : in_window(&s->limit, NULL, model);
 
     for (uint32_t w = 0; w < s->n_windows && most >= 0; w++) {
         int64_t limit = in_window(&s->limit, &s->windows[w].limit, model);
@@ -90,8 +92,8 @@ int64_t tenant_most_limit(const struct tenants *t, uint32_t ix, uint32_t model)
     return most;
 }
 
-/* First tenant on the path whose limit is below held + gpus; IX_NONE. */
-static uint32_t full_at(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
+/* First tenant on the path whose limit is below held + parts; IX_NONE. */
+static uint32_t full_at(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts,
                         enum counting what)
 {
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {
@@ -101,67 +103,67 @@ static uint32_t full_at(const struct tenants *t, uint32_t ix, uint32_t model, ui
                         : what == COUNT_USED ? t->v[ix].used[model]
                                              : 0;
 
-        if (limit >= 0 && used + gpus > (uint64_t)limit)
+        if (limit >= 0 && used + parts > (uint64_t)limit)
             return ix;
     }
     return IX_NONE;
 }
 
-bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
+bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts,
                    uint32_t *ret_at)
 {
-    uint32_t at = full_at(t, ix, model, gpus, COUNT_COMING);
+    uint32_t at = full_at(t, ix, model, parts, COUNT_COMING);
 
     if (at != IX_NONE && ret_at)
         *ret_at = at;
     return at == IX_NONE;
 }
 
-bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
+bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts,
                         uint32_t *ret_at)
 {
-    uint32_t at = full_at(t, ix, model, gpus, COUNT_NOTHING);
+    uint32_t at = full_at(t, ix, model, parts, COUNT_NOTHING);
 
     if (at != IX_NONE && ret_at)
         *ret_at = at;
     return at == IX_NONE;
 }
 
-bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts)
 {
-    return full_at(t, ix, model, gpus, COUNT_USED) == IX_NONE;
+    return full_at(t, ix, model, parts, COUNT_USED) == IX_NONE;
 }
 
-void tenant_charge(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+void tenant_charge(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts)
 {
     t->share_gen++;
-    t->v[ix].own[model] += gpus;
+    t->v[ix].own[model] += parts;
     for (; ix != IX_NONE; ix = parent_of(t, ix))
-        t->v[ix].used[model] += gpus;
+        t->v[ix].used[model] += parts;
 }
 
-void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts)
 {
-    assert(t->v[ix].own[model] >= gpus);
+    assert(t->v[ix].own[model] >= parts);
     t->share_gen++;
-    t->v[ix].own[model] -= gpus;
+    t->v[ix].own[model] -= parts;
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {
-        assert(t->v[ix].used[model] >= gpus);
-        t->v[ix].used[model] -= gpus;
+        assert(t->v[ix].used[model] >= parts);
+        t->v[ix].used[model] -= parts;
         t->v[ix].released_gen++;
     }
 }
 
-void tenant_expect(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+void tenant_expect(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts)
 {
     for (; ix != IX_NONE; ix = parent_of(t, ix))
-        t->v[ix].coming[model] += (int64_t)gpus;
+        t->v[ix].coming[model] += (int64_t)parts;
 }
 
-void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts)
 {
     for (; ix != IX_NONE; ix = parent_of(t, ix)) {
-        t->v[ix].coming[model] -= (int64_t)gpus;
+        t->v[ix].coming[model] -= (int64_t)parts;
         t->v[ix].released_gen++;
     }
 }
@@ -203,15 +205,15 @@ uint64_t tenant_most_quota(const struct tenants *t, uint32_t ix, uint32_t model)
             if (s->windows[w].quota.gpus[model] > most)
                 most = s->windows[w].quota.gpus[model];
     }
-    return most < 0 ? 0 : (uint64_t)most;
+    return most < 0 ? 0 : (uint64_t)most * GPU_PARTS;
 }
 
-bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus)
+bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts)
 {
     uint32_t judge;
     uint64_t quota = tenant_quota(t, ix, model, &judge);
 
-    return judge != IX_NONE && taken(&t->v[judge], model) + gpus <= quota;
+    return judge != IX_NONE && taken(&t->v[judge], model) + parts <= quota;
 }
 
 uint64_t tenant_inside(const struct tenants *t, uint32_t ix)
@@ -269,14 +271,19 @@ void tenants_copy(struct tenants *t, const struct tenants *from)
     }
 }
 
+uint64_t tenant_user_limit(const struct tenants *t, uint32_t ix, uint32_t model)
+{
+    return (uint64_t)t->settings->tenants[ix].user_limit.gpus[model] * GPU_PARTS;
+}
+
 bool tenant_admits_user(const struct tenants *t, struct account_key who, uint32_t model,
-                        uint64_t gpus, uint32_t *ret_at)
+                        uint64_t parts, uint32_t *ret_at)
 {
     for (; who.tenant != IX_NONE; who.tenant = parent_of(t, who.tenant)) {
-        uint64_t limit = (uint64_t)t->settings->tenants[who.tenant].user_limit.gpus[model];
+        uint64_t limit = tenant_user_limit(t, who.tenant, model);
         const struct account *a = limit ? tenant_account(t, who) : NULL;
 
-        if (limit && (a ? a->used[model] : 0) + gpus > limit) {
+        if (limit && (a ? a->used[model] : 0) + parts > limit) {
             if (ret_at)
                 *ret_at = who.tenant;
             return false;
@@ -292,10 +299,10 @@ void tenant_wait(struct tenants *t, struct account_key who, int n)
         account_of(t, who)->pending += (uint32_t)n;
 }
 
-void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t model, int64_t gpus)
+void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t model, int64_t parts)
 {
     for (; who.tenant != IX_NONE; who.tenant = parent_of(t, who.tenant))
-        account_of(t, who)->used[model] += (uint64_t)gpus;
+        account_of(t, who)->used[model] += (uint64_t)parts;
 }
 
 bool tenant_splits_users(const struct tenants *t, uint32_t ix)
@@ -332,7 +339,8 @@ static uint64_t own_unlent(const struct tenants *t, uint32_t ix, uint32_t model)
     const struct opening_setting *w = t->v[ix].window;
     bool is_of_window = w && w->quota.gpus[model] >= 0;
 
-    return (uint64_t)(is_of_window ? w->unlent : t->settings->tenants[ix].unlent).gpus[model];
+    return (uint64_t)(is_of_window ? w->unlent : t->settings->tenants[ix].unlent).gpus[model] *
+           GPU_PARTS;
 }
 
 uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model,

@@ -2,7 +2,8 @@
 /* tenant.h - the tenant tree: charges against limit and quota, counts of jobs.
  *
  * A gang is charged to its tenant and every ancestor from the decision until its last pod is
- * terminal. Limit caps; quota orders, and bounds what is not preemptible.
+ * terminal. Limit caps; quota orders, and bounds what is not preemptible. All amounts here are in
+ * parts of GPUs (mig.h), past use is in GPUs.
  */
 #ifndef QUEUED_CORE_TENANT_H
 #define QUEUED_CORE_TENANT_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "spec/settings.h"
+#include "spec/mig.h"
 #include "util/err.h"
 #include "util/hash.h"
 
@@ -21,7 +22,7 @@ struct share_past {
 };
 
 struct tenant {
-    uint64_t used[MODELS_MAX];  /* GPUs charged, with those of its subtree */
+    uint64_t used[MODELS_MAX];  /* charged, with those of its subtree */
     uint64_t own[MODELS_MAX];   /* of them, for its own jobs */
     int64_t coming[MODELS_MAX]; /* what claims will charge, less what their victims still hold */
     struct share_past past[MODELS_MAX];                /* stored */
@@ -48,7 +49,7 @@ struct user_share {
     uint64_t seen_gen;          /* of struct tenants: the next two are of this round */
     struct job *first;          /* his first one that could start */
     bool is_final;              /* and none of the entries behind it can have a better one */
-    uint64_t ahead[MODELS_MAX]; /* in share_line_up(): GPUs of his that wait before; 0 */
+    uint64_t ahead[MODELS_MAX]; /* in share_line_up(): what of his that wait before; 0 */
 };
 
 /* What one user holds in a tenant and below it. */
@@ -81,14 +82,14 @@ void tenants_fini(struct tenants *t);
 /* Make t, which was inited with the same settings, equal to another; nothing is shared. */
 void tenants_copy(struct tenants *t, const struct tenants *from);
 /* Does a charge fit the limits of the tenant and its ancestors? ret_at: the one that is full. */
-bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
+bool tenant_admits(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts,
                    uint32_t *ret_at);
 /* The same for what one user may hold. */
 bool tenant_admits_user(const struct tenants *t, struct account_key who, uint32_t model,
-                        uint64_t gpus, uint32_t *ret_at);
-/* A user of the tenant has n more jobs waiting (or less), or holds gpus more. */
+                        uint64_t parts, uint32_t *ret_at);
+/* A user of the tenant has n more jobs waiting (or less), or holds parts more. */
 void tenant_wait(struct tenants *t, struct account_key who, int n);
-void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t model, int64_t gpus);
+void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t model, int64_t parts);
 const struct account *tenant_account(const struct tenants *t, struct account_key who); /* NULL */
 /* The share of a user in a tenant, made where it is missing; only where users share. */
 struct user_share *tenant_user(struct tenants *t, struct account_key who);
@@ -106,19 +107,19 @@ uint64_t tenant_unlent(const struct tenants *t, uint32_t ix, uint32_t model,
 /* The tenant on the path that is stopped; IX_NONE. */
 uint32_t tenant_stopped(const struct tenants *t, uint32_t ix);
 /* Does a charge stay inside the quota that judges the tenant? Without a quota nothing does. */
-bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+bool tenant_in_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
 /* The models, as bits, of which it has quota left. */
 uint64_t tenant_inside(const struct tenants *t, uint32_t ix);
-/* Could it ever fit: is no limit on the path below gpus? */
-bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus,
+/* Could it ever fit: is no limit on the path below parts? */
+bool tenant_could_admit(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts,
                         uint32_t *ret_at);
-void tenant_charge(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+void tenant_charge(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
 /* A claim will charge so much, or a victim has given it back; and the contrary. */
-void tenant_expect(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
-void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+void tenant_expect(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
+void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
 /* The same as tenant_admits(), whatever is coming. */
-bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
-void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
+void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
 /* Has the tenant a quota of any model? */
 bool tenant_has_quota(const struct tenants *t, uint32_t ix);
 /* The limit, and the quota, of a tenant itself as its open window has them; -1: none. */
@@ -126,6 +127,8 @@ int64_t tenant_own_limit(const struct tenants *t, uint32_t ix, uint32_t model);
 int64_t tenant_own_quota(const struct tenants *t, uint32_t ix, uint32_t model);
 /* The limit in the window where it is most. */
 int64_t tenant_most_limit(const struct tenants *t, uint32_t ix, uint32_t model);
+/* What a user may hold in a tenant; 0: no limit. */
+uint64_t tenant_user_limit(const struct tenants *t, uint32_t ix, uint32_t model);
 /* Quota that judges a tenant: its own or the nearest ancestor's (ret_at). 0 when none is set. */
 uint64_t tenant_quota(const struct tenants *t, uint32_t ix, uint32_t model, uint32_t *ret_at);
 /* The most that it is in any window. */

@@ -43,12 +43,12 @@ static void part_gpus(const struct plan *p, const struct part *v, uint64_t ret[M
         job_gpus(j, j->models, ret);
     for (uint32_t i = 0; i < part_size(v) && j->n_members > j->demand->pods; i++) {
         const struct member *m = part_member(p, v, i);
-        uint64_t gpus = (uint64_t)j->demand->roles[m->role].each.amount[RES_GPUS];
+        uint64_t parts = job_pod_parts(j, m->role);
 
         if (j->models[m->role] != MODELS_MAX && v->n_pods)
-            ret[j->models[m->role]] += gpus;
+            ret[j->models[m->role]] += parts;
         else if (j->models[m->role] != MODELS_MAX && m->is_out == AS_POD)
-            ret[j->models[m->role]] -= gpus;
+            ret[j->models[m->role]] -= parts;
     }
 }
 
@@ -69,7 +69,7 @@ bool part_is_legal(const struct plan *p, const struct part *part)
     /* what it gives is CPU and memory: there is no quota of these to reclaim */
     return !is_judged && is_lower(p, v) &&
            (v->tenant_ix == p->taker->tenant_ix ||
-            (p->s->settings->is_priority_first && !v->charged_gpus));
+            (p->s->settings->is_priority_first && !v->charged_parts));
 }
 
 static uint32_t domain_of(const struct plan *p, const struct node *n)
@@ -92,7 +92,7 @@ static bool is_of_use(struct plan *p, const struct node *n)
     if (p->is_wide && has_model)
         return true;
     for (uint32_t r = 0; r < d->n_roles; r++)
-        if ((has_model || !d->roles[r].each.amount[RES_GPUS]) && role_allows(&d->roles[r], n))
+        if ((has_model || !d->roles[r].takes_gpus) && role_allows(&d->roles[r], n))
             return true;
     p->is_parted |= has_model;
     return false;
@@ -151,11 +151,10 @@ static void add_steps(struct plan *p, struct job *v, const uint32_t *domains)
     for (size_t i = 0; i < p->surplus.steps.n; i++) {
         const struct surplus_step *step = &p->surplus.steps.v[i];
         struct part part = {.job = v, .domain = step->domain, .from = step->from};
-        uint64_t each = (uint64_t)v->demand->roles[step->role].each.amount[RES_GPUS];
 
         part.n_pods = step->n;
-        part.gpus = v->models[step->role] == MODELS_MAX ? 0 : each * step->n;
-        part.lost = preempt_loss_of(v, p->now, part.gpus);
+        part.parts = (uint64_t)job_pod_parts(v, step->role) * step->n;
+        part.lost = preempt_loss_of(v, p->now, part.parts);
         if (!part_is_legal(p, &part))
             continue;
         for (uint32_t k = 0; k < step->n; k++) {
@@ -170,7 +169,7 @@ static void add_steps(struct plan *p, struct job *v, const uint32_t *domains)
 
 void plan_add_victim(struct plan *p, struct job *v)
 {
-    struct part gang = {.job = v, .gpus = v->charged_gpus, .lost = preempt_loss(v, p->now)};
+    struct part gang = {.job = v, .parts = v->charged_parts, .lost = preempt_loss(v, p->now)};
     /* while pods join it, it is not known what it can give up and run on */
     bool has_surplus = false, goes = !elastic_is_growing(v) && part_is_legal(p, &gang);
     uint32_t *domains;

@@ -17,7 +17,7 @@ struct part {
     struct job *job;
     uint32_t domain;
     uint32_t from, n_pods; /* of plan->surplus; 0: the whole gang */
-    uint64_t gpus;         /* that it is charged for */
+    uint64_t parts;        /* of GPUs, that it is charged for */
     uint64_t gain;         /* GPUs that the taker may use, at most what it needs */
     uint64_t lost;         /* GPU-microseconds since its checkpoint or start */
 };

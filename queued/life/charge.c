@@ -8,27 +8,27 @@
 #include "life/job_life.h"
 
 /* Before what its tenant holds of a model changes: the past up to then, and its user's part. */
-static void settle(struct state *s, const struct job *j, uint32_t model, int64_t gpus, usec_t at)
+static void settle(struct state *s, const struct job *j, uint32_t model, int64_t parts, usec_t at)
 {
     share_settle(&s->tenants, j->tenant_ix, model, at);
     s->tenants.v[j->tenant_ix].saved_turn = s->turn;
     if (s->settings->shares_users)
-        share_charge_user(s, j, model, gpus, at);
-    tenant_charge_user(&s->tenants, job_account(j), model, gpus);
+        share_charge_user(s, j, model, parts, at);
+    tenant_charge_user(&s->tenants, job_account(j), model, parts);
 }
 
 void job_charge(struct state *s, struct job *j)
 {
-    uint64_t gpus[MODELS_MAX];
+    uint64_t parts[MODELS_MAX];
 
-    j->charged_gpus = 0;
+    j->charged_parts = 0;
     if (j->n_members == 0)
         return;
-    job_all_gpus(j, gpus);
+    job_all_gpus(j, parts);
     for (uint32_t m = 0; m < MODELS_MAX; m++) {
-        j->charged_gpus += (uint32_t)gpus[m];
-        if (gpus[m] && j->tenant_ix != IX_NONE)
-            settle(s, j, m, (int64_t)gpus[m], j->attempt_at);
+        j->charged_parts += parts[m];
+        if (parts[m] && j->tenant_ix != IX_NONE)
+            settle(s, j, m, (int64_t)parts[m], j->attempt_at);
     }
     job_count_gpus(&s->tenants, j, tenant_charge);
     job_count_going(&s->tenants, j, tenant_charge);
@@ -37,13 +37,13 @@ void job_charge(struct state *s, struct job *j)
 
 void job_refund(struct state *s, struct job *j)
 {
-    uint64_t gpus[MODELS_MAX];
+    uint64_t parts[MODELS_MAX];
 
-    job_all_gpus(j, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus; m++)
-        if (gpus[m] && j->tenant_ix != IX_NONE)
-            settle(s, j, m, -(int64_t)gpus[m], s->now);
-    if (j->charged_gpus)
+    job_all_gpus(j, parts);
+    for (uint32_t m = 0; m < MODELS_MAX && j->charged_parts; m++)
+        if (parts[m] && j->tenant_ix != IX_NONE)
+            settle(s, j, m, -(int64_t)parts[m], s->now);
+    if (j->charged_parts)
         job_count_gpus(&s->tenants, j, tenant_refund);
     job_count_going(&s->tenants, j, tenant_refund);
     job_count_going(&s->tenants, j, tenant_expect);
@@ -53,21 +53,20 @@ void job_refund(struct state *s, struct job *j)
     if (j->is_leaving && !j->move)
         job_count_gpus(&s->tenants, j, tenant_expect);
     j->is_leaving = false;
-    j->charged_gpus = 0;
+    j->charged_parts = 0;
 }
 
 static void recharge(struct state *s, struct job *j, uint32_t role, bool is_more)
 {
-    uint32_t gpus = (uint32_t)j->demand->roles[role].each.amount[RES_GPUS];
-    uint32_t m = j->models[role];
+    uint32_t parts = job_pod_parts(j, role), m = j->models[role];
 
-    if (m == MODELS_MAX || gpus == 0)
+    if (parts == 0)
         return;
-    j->charged_gpus += is_more ? gpus : 0 - gpus;
+    j->charged_parts += is_more ? parts : 0 - (uint64_t)parts;
     if (j->tenant_ix == IX_NONE)
         return;
-    settle(s, j, m, is_more ? (int64_t)gpus : -(int64_t)gpus, s->now);
-    (is_more ? tenant_charge : tenant_refund)(&s->tenants, j->tenant_ix, m, gpus);
+    settle(s, j, m, is_more ? (int64_t)parts : -(int64_t)parts, s->now);
+    (is_more ? tenant_charge : tenant_refund)(&s->tenants, j->tenant_ix, m, parts);
 }
 
 void job_resize(struct state *s, struct job *j, uint32_t role, bool is_more)

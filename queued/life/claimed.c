@@ -14,7 +14,7 @@
 
 static void set_leaving(struct state *s, struct job *j, bool is_leaving)
 {
-    if (j->is_leaving == is_leaving || !j->charged_gpus)
+    if (j->is_leaving == is_leaving || !j->charged_parts)
         return;
     j->is_leaving = is_leaving;
     if (!j->move) /* that one is charged again at once */

@@ -98,11 +98,11 @@ static void count(struct state *s, const struct job *j)
         job_count_gpus(t, j, tenant_spare);
     job_count_going(t, j, tenant_spare);
     job_all_gpus(j, gpus);
-    for (uint32_t m = 0; m < MODELS_MAX && (j->charged_gpus || j->claim); m++) {
+    for (uint32_t m = 0; m < MODELS_MAX && (j->charged_parts || j->claim); m++) {
         if (!gpus[m])
             continue;
         tenant_charge_user(t, who, m, (int64_t)gpus[m]);
-        if (!j->charged_gpus)
+        if (!j->charged_parts)
             continue;
         share_settle(t, j->tenant_ix, m, s->now);
         tenant_charge(t, j->tenant_ix, m, gpus[m]);

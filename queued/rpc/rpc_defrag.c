@@ -59,7 +59,7 @@ static Queued__V1__DefragMove *move_message(struct arena *a, const struct state 
     m->job = rpc_text(j->name);
     m->tenant = rpc_text(j->tenant);
     m->has_gpus = m->has_lost_gpu_s = true;
-    m->gpus = j->charged_gpus;
+    m->gpus = (uint32_t)(j->charged_parts / GPU_PARTS);
     m->lost_gpu_s = gpu_seconds(move->lost);
     m->from_nodes = nodes_text(a, s, nodes, j->n_members);
     m->to_nodes = placed_text(a, s, &move->to);

@@ -34,7 +34,7 @@ struct held {
 
 static void add_held(struct held *h, const struct job *j)
 {
-    h->charged += j->charged_gpus;
+    h->charged += j->charged_parts;
     for (uint32_t i = 0; i < j->n_members; i++) {
         if (!is_holding(j, &j->members[i]))
             continue;
@@ -54,7 +54,9 @@ static void fill_held(const struct job *j, Queued__V1__Job *m)
         add_held(&h, j->array->live.v[i]);
     m->has_held_gpus = m->has_held_nodes = m->has_charged_gpus = true;
     m->held_gpus = h.gpus;
-    m->charged_gpus = h.charged;
+    m->charged_gpus = h.charged / GPU_PARTS;
+    m->charged_milli = mig_milli(h.charged % GPU_PARTS);
+    m->has_charged_milli = m->charged_milli > 0;
     nodes = h.nodes.v;
     n = (uint32_t)h.nodes.n;
     if (n > 1)

@@ -35,24 +35,26 @@ static Queued__V1__TenantModel *tenant_model(struct arena *a, const struct state
     int64_t limit = tenant_own_limit(&s->tenants, ix, model);
     const struct tenant *t = &s->tenants.v[ix];
     const struct free_histogram *h = s->cluster.topology.all[model];
-    uint64_t total = (uint64_t)s->cluster.model_gpus[model], free = h ? h->free_gpus : 0, idle;
+    uint64_t total = (uint64_t)s->cluster.model_parts[model], free = h ? h->free_gpus : 0, idle;
     uint64_t past = past_of(s, ix, model, now);
     Queued__V1__TenantModel *m = arena_alloc(a, sizeof(*m));
 
     queued__v1__tenant_model__init(m);
     m->model = rpc_text(s->settings->models[model].name);
     m->has_quota = quota >= 0;
-    m->quota = quota;
+    m->quota = quota / GPU_PARTS;
     m->has_limit = limit >= 0;
-    m->limit = limit;
+    m->limit = limit / GPU_PARTS;
     m->has_used = true;
-    m->used = t->used[model];
+    m->used = t->used[model] / GPU_PARTS;
+    m->used_milli = mig_milli(t->used[model] % GPU_PARTS);
+    m->has_used_milli = m->used_milli > 0;
     m->has_past_milli = m->has_share_permille = m->has_lent = true;
     m->past_milli = milli(past);
-    m->share_permille = total ? (milli(past) + 1000 * m->used) / total : 0;
+    m->share_permille = total ? (milli(past) + mig_milli(t->used[model])) * GPU_PARTS / total : 0;
     idle = m->has_quota && m->used < (uint64_t)m->quota ? (uint64_t)m->quota - m->used : 0;
     m->lent = idle > free ? idle - free : 0;
-    return m->has_quota || m->has_limit || m->used > 0 || m->past_milli > 0 ? m : NULL;
+    return m->has_quota || m->has_limit || t->used[model] > 0 || m->past_milli > 0 ? m : NULL;
 }
 
 static const struct job *head_of(const struct state *s, uint32_t tenant)

@@ -57,6 +57,8 @@ enum {
     JOB_RULES_MAX = 32,       /* of failurePolicy */
     RULE_WORDS_MAX = 32,      /* exit codes or reasons of one */
     POD_GPUS_MAX = 64,
+    POD_MIG_MAX = 7 * 64, /* MIG devices of one profile in a pod */
+    MIG_PROFILE_MAX = 31,
     JOB_EXCLUDED_MAX = 8,  /* nodes remembered as having refused a bind */
     JOB_REPLACED_MAX = 64, /* members of one attempt that go to another host; then it is undone */
 
@@ -91,6 +93,8 @@ enum {
     RPC_READ_BYTES_MAX = 4 * 1024 * 1024,
     LIST_PAGE_MAX = 500,
 };
+
+#define MIG_PREFIX "nvidia.com/mig-" /* resources: a part of a GPU, by hardware */
 
 #define SPEC_TIME_MAX (INT64_C(7258118400) * 1000000) /* 2200-01-01, in microseconds */
 

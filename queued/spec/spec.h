@@ -78,7 +78,6 @@ struct spec_env_ref {
 #define EPHEMERAL_STORAGE "ephemeral-storage"
 #define SHARED_GPU        "nvidia.com/gpu.shared" /* a share of a GPU, by time slicing or MPS */
 #define SHARED_GPU_MEMORY "nvidia.com/gpu.memory" /* a label, and our count of it */
-#define MIG_PREFIX        "nvidia.com/mig-"       /* a part of a GPU, by hardware */
 
 struct spec_extended {
     const char

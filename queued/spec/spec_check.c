@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/mig.h"
 #include "util/str.h"
 
 #define OWN_PREFIX "gang.queued/"
@@ -356,14 +357,17 @@ static bool role_takes(const struct spec_role *r, const char *model)
     return r->gpu_models.n == 0;
 }
 
-/* GPUs that the roles which take no other model must have of this one. */
-static uint64_t forced_gpus(const struct spec *s, const char *model)
+/* What the roles which take no other model must be charged of this one, in parts. */
+static uint64_t forced_parts(const struct check *c, uint32_t model)
 {
+    const struct spec *s = c->spec;
+    const char *name = c->settings->models[model].name;
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < s->n_roles; i++)
-        if (s->roles[i].gpu_models.n == 1 && role_takes(&s->roles[i], model))
-            sum += (uint64_t)spec_role_min(&s->roles[i]) * s->roles[i].gpus;
+        if (s->roles[i].gpu_models.n == 1 && role_takes(&s->roles[i], name))
+            sum += (uint64_t)spec_role_min(&s->roles[i]) *
+                   mig_role_parts(c->settings, &s->roles[i], model);
     return sum;
 }
 
@@ -371,16 +375,18 @@ static uint64_t forced_gpus(const struct spec *s, const char *model)
 static bool is_above(const struct check *c, const struct spec_role *r,
                      const struct model_amounts *limit)
 {
-    uint64_t gpus = (uint64_t)spec_role_min(r) * r->gpus;
+    bool takes_gpus = r->gpus || mig_asked(r);
 
     for (uint32_t m = 0; m < c->settings->n_models; m++) {
         const char *model = c->settings->models[m].name;
-        uint64_t need = r->gpu_models.n == 1 ? forced_gpus(c->spec, model) : gpus;
+        uint64_t need = r->gpu_models.n == 1 ? forced_parts(c, m)
+                                             : spec_role_min(r) * mig_role_parts(c->settings, r, m);
 
-        if (role_takes(r, model) && (limit->gpus[m] < 0 || need <= (uint64_t)limit->gpus[m]))
+        if (role_takes(r, model) &&
+            (limit->gpus[m] < 0 || need <= (uint64_t)limit->gpus[m] * GPU_PARTS))
             return false;
     }
-    return gpus > 0 && c->settings->n_models > 0;
+    return takes_gpus && c->settings->n_models > 0;
 }
 
 static int check_limit(struct check *c, uint32_t tenant, const struct model_amounts *limit,
@@ -430,6 +436,14 @@ static int check_amount(const struct check *c, struct spec_extended *x)
     if (strcmp(x->name, SHARED_GPU_MEMORY) == 0)
         return spec_bad(c, ".resources.extended",
                         SHARED_GPU_MEMORY " is given by resources.gpuMemoryMin");
+    if (mig_is(x->name) && !mig_slices(x->name))
+        return err_set(c->err, ERR_INVALID,
+                       "%s.resources.mig: no MIG profile '%.63s'; a profile is SLICESg.MEMORYgb "
+                       "with 1, 2, 3, 4 or 7 slices, like 1g.10gb",
+                       c->at, x->name + strlen(MIG_PREFIX));
+    if (mig_is(x->name) && (x->amount < 1 || x->amount > POD_MIG_MAX))
+        return err_set(c->err, ERR_INVALID, "%s.resources.mig.count: must be 1 to %d", c->at,
+                       POD_MIG_MAX);
     if (x->amount < 1 || x->amount > max)
         return spec_bad(c, ".resources.extended",
                         "amounts must be 1 to 1000000, of ephemeral storage 1 to 1Pi");
@@ -448,6 +462,9 @@ static int check_extended(const struct check *c, const struct spec_role *r)
                 return err_set(c->err, ERR_INVALID, "%s.resources.extended: %s is asked for twice",
                                c->at, r->extended[i].name);
     }
+    if (r->gpus && mig_asked(r))
+        return spec_bad(c, ".resources.mig",
+                        "is asked for with gpus, and no process can use both; give each a role");
     return 0;
 }
 
@@ -464,8 +481,10 @@ static int check_resources(struct check *c, const struct spec_role *r)
         return spec_bad(c, ".resources.gpus", "must be at most 64 per pod; use more replicas");
     if (r->gpu_models.n > ROLE_MODELS_MAX)
         return spec_bad(c, ".resources.gpuModel", "more than 8");
-    if (r->gpu_models.n && r->gpus == 0)
-        return spec_bad(c, ".resources.gpuModel", "is given without gpus");
+    if (check_extended(c, r)) /* aliases stand for MIG devices, too */
+        return -1;
+    if (r->gpu_models.n && r->gpus == 0 && !mig_asked(r))
+        return spec_bad(c, ".resources.gpuModel", "is given without gpus or mig");
     for (uint32_t i = 0; i < r->gpu_models.n; i++)
         if (settings_model(c->settings, r->gpu_models.v[i]) == IX_NONE)
             return err_set(c->err, ERR_REFUSED,
@@ -479,7 +498,7 @@ static int check_resources(struct check *c, const struct spec_role *r)
         return spec_bad(c, ".resources.shm", "must be 1Mi to 1Pi; write the unit (16Gi)");
     if (r->shm_bytes != -1 && r->memory_bytes != -1 && r->shm_bytes > r->memory_bytes)
         return spec_bad(c, ".resources.shm", "is counted inside memory and cannot exceed it");
-    return check_extended(c, r);
+    return 0;
 }
 
 /* The path of a role; each check asks for it, so it is not printed. */

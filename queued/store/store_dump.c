@@ -109,12 +109,14 @@ static void add_placement(struct str *b, const Queued__Record__JobRecord *r)
 
 static void add_charge(struct str *b, const Queued__Record__JobRecord *r)
 {
-    if (!r->charged_gpus)
+    if (!r->charged_gpus && !r->charged_parts)
         return;
     add_name(b, "charge");
     str_add(b, "{");
     add_text(b, "tenant", r->tenant);
     add_int(b, "gpus", r->charged_gpus);
+    if (r->charged_parts)
+        add_int(b, "parts", r->charged_parts); /* of one GPU more (spec/mig.h) */
     for (size_t i = 0; i < r->n_roles; i++) {
         if (r->roles[i]->model) {
             add_text(b, "model", r->roles[i]->model);

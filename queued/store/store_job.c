@@ -220,7 +220,9 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     PACK(r, has_budget, j->has_budget);
     PACK(r, has_pods, j->has_pods);
     PACK(r, keeps, j->keeps);
-    PACK(r, charged_gpus, j->charged_gpus);
+    PACK(r, charged_gpus, (uint32_t)(j->charged_parts / GPU_PARTS));
+    if (j->charged_parts % GPU_PARTS)
+        PACK(r, charged_parts, (uint32_t)(j->charged_parts % GPU_PARTS));
     make_times(r, j);
     make_roles(r, j, s->settings, a);
     make_members(r, j, &s->cluster, a);
@@ -307,7 +309,7 @@ static int take_state(struct job *j, const job_record *r, struct err *err)
     j->has_budget = r->has_budget;
     j->has_pods = r->has_pods;
     j->keeps = r->keeps;
-    j->charged_gpus = r->charged_gpus;
+    j->charged_parts = (uint64_t)r->charged_gpus * GPU_PARTS + r->charged_parts;
     return 0;
 }
 

@@ -136,3 +136,15 @@ const char *format_cpu(char buf[FORMAT_MAX], int64_t milli)
         (void)snprintf(buf, FORMAT_MAX, "%lld", (long long)(milli / 1000));
     return buf;
 }
+
+const char *format_milli(char buf[FORMAT_MAX], int64_t milli)
+{
+    int len = snprintf(buf, FORMAT_MAX, "%lld.%03lld", (long long)(milli / 1000),
+                       (long long)(milli % 1000));
+
+    while (buf[len - 1] == '0')
+        buf[--len] = '\0';
+    if (buf[len - 1] == '.')
+        buf[--len] = '\0';
+    return buf;
+}

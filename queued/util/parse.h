@@ -41,5 +41,7 @@ const char *format_micro_time(char buf[FORMAT_MAX], usec_t t);
 const char *format_bytes(char buf[FORMAT_MAX], int64_t bytes);
 /* Thousandths of a core: "96", "500m". */
 const char *format_cpu(char buf[FORMAT_MAX], int64_t milli);
+/* Thousandths of a whole, not negative: "3", "0.5", "1.143". */
+const char *format_milli(char buf[FORMAT_MAX], int64_t milli);
 
 #endif

@@ -278,8 +278,8 @@ static int largest_first(const void *a, const void *b)
 {
     const struct mover *x = *(struct mover *const *)a, *y = *(struct mover *const *)b;
 
-    if (x->job->charged_gpus != y->job->charged_gpus)
-        return x->job->charged_gpus > y->job->charged_gpus ? -1 : 1;
+    if (x->job->charged_parts != y->job->charged_parts)
+        return x->job->charged_parts > y->job->charged_parts ? -1 : 1;
     return x->job->id.v < y->job->id.v ? -1 : x->job->id.v > y->job->id.v;
 }
 

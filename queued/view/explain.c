@@ -29,6 +29,23 @@ static const char *level_name(const struct settings *st, uint32_t hierarchy, uin
     return level < h->n_levels ? h->levels[level].name : "host";
 }
 
+/* "8 H100", "1 nvidia.com/mig-1g.10gb of H100". */
+static void add_each(struct str *b, const struct cluster *c, const struct demand_role *r)
+{
+    const char *glue = "";
+
+    for (uint32_t i = RES_EXTENDED; i < c->names.n && r->takes_gpus; i++) {
+        if (!c->names.slices[i] || r->each.amount[i] == 0)
+            continue;
+        str_addf(b, "%s%lld %s", glue, (long long)r->each.amount[i], c->names.name[i]);
+        glue = " + ";
+    }
+    if (!*glue)
+        str_addf(b, "%lld %s", (long long)r->each.amount[RES_GPUS], hardware_words(c, r));
+    else if (r->n_models == 1)
+        str_addf(b, " of %s", hardware_words(c, r));
+}
+
 static void describe_asks(const struct state *s, const struct job *j, struct explain *x)
 {
     const struct demand *d = j->demand;
@@ -43,8 +60,8 @@ static void describe_asks(const struct state *s, const struct job *j, struct exp
             str_addf(&b, " and %u spare", role->spares);
         if (role->most > role->replicas)
             str_addf(&b, " to %u", role->most);
-        str_addf(&b, " pods x %lld %s", (long long)role->each.amount[RES_GPUS],
-                 hardware_words(&s->cluster, role));
+        str_add(&b, " pods x ");
+        add_each(&b, &s->cluster, role);
     }
     if (d->required != IX_NONE)
         str_addf(&b, ", in one %s", level_name(s->settings, d->hierarchy, d->required));
@@ -81,7 +98,7 @@ static uint64_t held_of_models(const struct job *j, const struct demand_role *r)
 {
     uint64_t gpus = 0;
 
-    for (uint32_t k = 0; k < j->demand->n_roles && j->charged_gpus; k++)
+    for (uint32_t k = 0; k < j->demand->n_roles && j->charged_parts; k++)
         if (j->models[k] != MODELS_MAX &&
             (r->n_models == 0 || memchr(r->models, j->models[k], r->n_models)))
             gpus += (uint64_t)j->size[k] * (uint64_t)j->demand->roles[k].each.amount[RES_GPUS];
@@ -203,6 +220,14 @@ static void say_other(const struct state *s, const struct demand_role *r,
         next_step(x, r->is_alone
                          ? "without exclusiveNode they would share nodes; DaemonSets do not count"
                          : "starts when such a pod ends");
+        return;
+    }
+    if (s->cluster.names.slices[dim]) {
+        say(x, "InsufficientGPUs",
+            "%s: %lld asked for each pod of role %s, free for %llu of %u pods",
+            s->cluster.names.name[dim], (long long)asks->amount[dim], r->name,
+            (unsigned long long)k->all_slots, r->replicas);
+        next_step(x, "starts when such devices are free; 'queuectl nodes' shows who has them");
         return;
     }
     say(x, "InsufficientOther", "%s%s does not%s: %lld asked for each pod of role %s",

@@ -40,6 +40,21 @@ static inline void number(struct explain *x, const char *name, uint64_t value)
         x->numbers[x->n_numbers++] = (struct explain_number){name, (int64_t)value};
 }
 
+/* What all roles that look for the same models as this one are charged of one. */
+static inline uint64_t parts_together(const struct demand *d, const struct demand_role *r,
+                                      uint32_t model)
+{
+    uint64_t need = 0;
+
+    for (uint32_t i = 0; i < d->n_roles; i++) {
+        const struct demand_role *o = &d->roles[i];
+
+        if (o->n_models == r->n_models && memcmp(o->models, r->models, r->n_models) == 0)
+            need += (uint64_t)o->replicas * o->parts[model];
+    }
+    return need;
+}
+
 /* GPUs of all roles that look for the same models as this one. */
 static inline uint64_t need_together(const struct demand *d, const struct demand_role *r)
 {

@@ -89,6 +89,25 @@ bool explain_opening(const struct state *s, const struct job *j, usec_t now, str
     return true;
 }
 
+/* NAME_gpus where it is whole GPUs, else NAME_gpus_milli. */
+static void amount(struct explain *x, const char *name, uint64_t parts)
+{
+    static const struct {
+        const char *name, *gpus, *milli;
+    } v[] = {{"needed", "needed_gpus", "needed_gpus_milli"},
+             {"limit", "limit_gpus", "limit_gpus_milli"},
+             {"quota", "quota_gpus", "quota_gpus_milli"},
+             {"used", "used_gpus", "used_gpus_milli"}};
+    size_t i = 0;
+
+    while (i + 1 < ARRAY_LEN(v) && strcmp(v[i].name, name) != 0)
+        i++;
+    if (parts % GPU_PARTS)
+        number(x, v[i].milli, mig_milli(parts));
+    else
+        number(x, v[i].gpus, parts / GPU_PARTS);
+}
+
 /* Where a limit stops a role, on the last of its models; at IX_NONE: nowhere. */
 struct full {
     uint32_t at;
@@ -101,15 +120,17 @@ static struct full find_full(const struct state *s, const struct job *j, uint32_
 {
     const struct demand_role *r = &j->demand->roles[role];
     uint32_t n = r->n_models ? r->n_models : s->settings->n_models;
-    struct full f = {.at = IX_NONE, .need = need_together(j->demand, r)};
+    struct full f = {.at = IX_NONE};
 
-    for (uint32_t i = 0; i < n && r->each.amount[RES_GPUS]; i++) {
+    for (uint32_t i = 0; i < n && r->takes_gpus; i++) {
         uint32_t m = r->n_models ? r->models[i] : i;
         uint32_t at = IX_NONE;
 
         /* a gang that takes any model is tried on those that the cluster has */
-        if (m >= s->settings->n_models || (r->n_models == 0 && s->cluster.model_gpus[m] == 0))
+        if (m >= s->settings->n_models ||
+            (r->n_models == 0 && !cluster_has_model(&s->cluster, r, m)))
             continue;
+        f.need = parts_together(j->demand, r, m);
         if (ever ? tenant_could_admit(&s->tenants, j->tenant_ix, m, f.need, &at)
                  : tenant_admits(&s->tenants, j->tenant_ix, m, f.need, &at))
             f.is_user = true;
@@ -130,6 +151,7 @@ bool explain_limit(const struct state *s, const struct job *j, struct explain *x
     const struct account *user;
     const char *model;
     uint64_t used, limit;
+    char texts[3][FORMAT_MAX];
 
     for (uint32_t r = 0; r < j->demand->n_roles && f.at == IX_NONE; r++)
         f = find_full(s, j, r, ever);
@@ -139,19 +161,19 @@ bool explain_limit(const struct state *s, const struct job *j, struct explain *x
     model = s->settings->models[f.model].name;
     user = f.is_user ? tenant_account(&s->tenants, (struct account_key){f.at, j->uid}) : NULL;
     used = user ? user->used[f.model] : s->tenants.v[f.at].used[f.model];
-    limit = (uint64_t)(user ? t->user_limit.gpus[f.model]
-                            : tenant_own_limit(&s->tenants, f.at, f.model));
-    number(x, "needed_gpus", f.need);
-    number(x, "limit_gpus", limit);
-    number(x, "used_gpus", used);
+    limit = user ? tenant_user_limit(&s->tenants, f.at, f.model)
+                 : (uint64_t)tenant_own_limit(&s->tenants, f.at, f.model);
+    amount(x, "needed", f.need);
+    amount(x, "limit", limit);
+    amount(x, "used", used);
     if (ever) {
-        say(x, "ExceedsTenantLimit", "needs %llu %s, limit of %s is %llu: can never run",
-            (unsigned long long)f.need, model, t->path, (unsigned long long)limit);
+        say(x, "ExceedsTenantLimit", "needs %s %s, limit of %s is %s: can never run",
+            mig_text(texts[0], f.need), model, t->path, mig_text(texts[1], limit));
         next_step(x, "ask for less, or have the limit of %s raised", t->path);
     } else {
-        say(x, "TenantLimit", "%s%s%s uses %llu of its limit of %llu %s, this needs %llu",
-            user ? j->user : "", user ? " in " : "", t->path, (unsigned long long)used,
-            (unsigned long long)limit, model, (unsigned long long)f.need);
+        say(x, "TenantLimit", "%s%s%s uses %s of its limit of %s %s, this needs %s",
+            user ? j->user : "", user ? " in " : "", t->path, mig_text(texts[0], used),
+            mig_text(texts[1], limit), model, mig_text(texts[2], f.need));
         next_step(x, "starts when gangs of %s end; 'queuectl list --tenant %s' shows them", t->path,
                   t->path);
     }
@@ -163,15 +185,18 @@ bool explain_quota(const struct state *s, const struct job *j, struct explain *x
 {
     for (uint32_t r = 0; r < j->demand->n_roles && !j->demand->is_preemptible; r++) {
         const struct demand_role *role = &j->demand->roles[r];
-        uint64_t need = need_together(j->demand, role), quota;
+        uint64_t need = 0, quota;
+        char texts[3][FORMAT_MAX];
         uint32_t n = role->n_models ? role->n_models : s->settings->n_models;
         uint32_t full = IX_NONE, at;
 
-        for (uint32_t i = 0; i < n && need; i++) {
+        for (uint32_t i = 0; i < n && role->takes_gpus; i++) {
             uint32_t m = role->n_models ? role->models[i] : i;
 
-            if (m >= s->settings->n_models || (!role->n_models && s->cluster.model_gpus[m] == 0))
+            if (m >= s->settings->n_models ||
+                (!role->n_models && !cluster_has_model(&s->cluster, role, m)))
                 continue;
+            need = parts_together(j->demand, role, m);
             full = tenant_in_quota(&s->tenants, j->tenant_ix, m, need) ? IX_NONE : m;
             if (full == IX_NONE)
                 break;
@@ -180,21 +205,21 @@ bool explain_quota(const struct state *s, const struct job *j, struct explain *x
             continue;
         quota = tenant_quota(&s->tenants, j->tenant_ix, full, &at);
         at = at == IX_NONE ? j->tenant_ix : at;
-        number(x, "needed_gpus", need);
-        number(x, "quota_gpus", quota);
-        number(x, "used_gpus", s->tenants.v[at].used[full]);
+        amount(x, "needed", need);
+        amount(x, "quota", quota);
+        amount(x, "used", s->tenants.v[at].used[full]);
         if (need > tenant_most_quota(&s->tenants, j->tenant_ix, full))
             say(x, "QuotaExhausted",
-                "is not preemptible and needs %llu %s inside the quota of %s, which is %llu: can "
+                "is not preemptible and needs %s %s inside the quota of %s, which is %s: can "
                 "never run",
-                (unsigned long long)need, s->settings->models[full].name,
-                s->settings->tenants[at].path, (unsigned long long)quota);
+                mig_text(texts[0], need), s->settings->models[full].name,
+                s->settings->tenants[at].path, mig_text(texts[1], quota));
         else
             say(x, "QuotaExhausted",
-                "is not preemptible and needs %llu %s inside the quota; %s uses %llu of %llu",
-                (unsigned long long)need, s->settings->models[full].name,
-                s->settings->tenants[at].path, (unsigned long long)s->tenants.v[at].used[full],
-                (unsigned long long)quota);
+                "is not preemptible and needs %s %s inside the quota; %s uses %s of %s",
+                mig_text(texts[0], need), s->settings->models[full].name,
+                s->settings->tenants[at].path, mig_text(texts[1], s->tenants.v[at].used[full]),
+                mig_text(texts[2], quota));
         next_step(x, "say preemptible: true to use what is idle beyond the quota");
         return true;
     }
@@ -214,17 +239,18 @@ bool explain_unlent(const struct state *s, const struct job *j, struct explain *
         need = need_together(j->demand, role);
         unlent = cycle_unlent(s, &s->cluster, j, m, &free);
         if (need && (!role->n_models || memchr(role->models, (int)m, role->n_models)) &&
-            free >= need && free < need + unlent &&
-            !tenant_in_quota(&s->tenants, j->tenant_ix, m, need))
+            free >= need * GPU_PARTS && free < need * GPU_PARTS + unlent &&
+            !tenant_in_quota(&s->tenants, j->tenant_ix, m, parts_together(j->demand, role, m)))
             break;
         need = 0;
     }
     number(x, "needed_gpus", need);
-    number(x, "unlent_gpus", unlent);
+    number(x, "unlent_gpus", unlent / GPU_PARTS);
     say(x, "TenantShare",
         "needs %llu GPUs beyond the quota; %llu are free, of which %llu are kept for tenants that "
         "do not lend them",
-        (unsigned long long)need, (unsigned long long)free, (unsigned long long)unlent);
+        (unsigned long long)need, (unsigned long long)(free / GPU_PARTS),
+        (unsigned long long)(unlent / GPU_PARTS));
     next_step(x, "'queuectl quota' shows who keeps them; starts when more are free");
     return need > 0;
 }

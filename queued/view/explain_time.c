@@ -36,7 +36,7 @@ bool explain_claim(const struct state *s, const struct job *j, usec_t now, struc
 
     if (!j->claim)
         return false;
-    gpus = claim_left(s, j, &gangs);
+    gpus = (claim_left(s, j, &gangs) + GPU_PARTS - 1) / GPU_PARTS;
     grace = j->claim->until > now ? j->claim->until - now : 0;
     x->code = "WaitingForPreemption";
     if (j->claim->n_victims == 0)

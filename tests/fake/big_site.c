@@ -132,7 +132,7 @@ static struct job *make_job(const struct big_site *b, uint32_t n, const struct s
     j->attempt = 1;
     j->has_service = j->has_pods = true;
     j->models[0] = (uint8_t)settings_model(settings, "H100");
-    j->charged_gpus = BIG_GANG_HOSTS * BIG_WORKERS;
+    j->charged_parts = BIG_GANG_HOSTS * BIG_WORKERS * GPU_PARTS;
     add_members(b, j, n);
     return j;
 }

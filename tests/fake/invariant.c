@@ -84,7 +84,7 @@ static int check_pools(const struct state *s, const struct job *j, struct err *e
 static bool check_sizes(const struct job *j)
 {
     uint32_t size[JOB_ROLES_MAX] = {0}, going[JOB_ROLES_MAX] = {0};
-    uint64_t gpus = 0;
+    uint64_t parts = 0;
 
     for (uint32_t i = 0; i < j->n_members; i++) {
         size[j->members[i].role] += j->members[i].phase != MEMBER_ABSENT;
@@ -97,11 +97,11 @@ static bool check_sizes(const struct job *j)
             size[r] + j->demand->roles[r].spares < j->demand->roles[r].replicas ||
             size[r] > j->demand->roles[r].most || going[r] != j->going[r])
             return true;
-        gpus += j->models[r] == MODELS_MAX
-                    ? 0
-                    : (size[r] + going[r]) * (uint64_t)j->demand->roles[r].each.amount[RES_GPUS];
+        parts += j->models[r] == MODELS_MAX
+                     ? 0
+                     : (uint64_t)(size[r] + going[r]) * j->demand->roles[r].parts[j->models[r]];
     }
-    return j->charged_gpus && j->charged_gpus != gpus;
+    return j->charged_parts && j->charged_parts != parts;
 }
 
 /* Only a running gang lacks members that are made again, and it knows since when. */
@@ -174,9 +174,9 @@ static int check_job(const struct state *s, const struct job *j, struct err *err
     if (j->move && (!job_state_is_active(j->state) || !j->is_movable))
         return broken(err, "a place is held for a job that does not move", j->name);
     if (j->state == JOB_PENDING &&
-        ((j->n_members && !j->claim) || j->charged_gpus || j->has_budget))
+        ((j->n_members && !j->claim) || j->charged_parts || j->has_budget))
         return broken(err, "a pending job holds something", j->name);
-    if (job_state_is_terminal(j->state) && (j->charged_gpus || j->has_service || j->has_budget))
+    if (job_state_is_terminal(j->state) && (j->charged_parts || j->has_service || j->has_budget))
         return broken(err, "a finished job holds something", j->name);
     if (j->n_members && j->n_members != j->demand->most)
         return broken(err, "a partial placement", j->name);
@@ -347,14 +347,14 @@ static int check_tenants(const struct state *s, struct err *err)
         if (j->state == JOB_PENDING || j->state == JOB_HELD)
             tenant_wait(&t, job_account(j), (int)array_weight(j));
         t.v[j->tenant_ix].active += job_state_is_active(j->state);
-        if (j->charged_gpus)
+        if (j->charged_parts)
             job_count_gpus(&t, j, tenant_charge);
         job_count_going(&t, j, tenant_charge);
         job_count_going(&t, j, tenant_spare);
         job_all_gpus(j, gpus);
-        for (uint32_t m = 0; m < MODELS_MAX && (j->charged_gpus || j->claim); m++)
+        for (uint32_t m = 0; m < MODELS_MAX && (j->charged_parts || j->claim); m++)
             tenant_charge_user(&t, job_account(j), m, (int64_t)gpus[m]);
-        for (uint32_t m = 0; m < MODELS_MAX && j->charged_gpus && s->settings->shares_users; m++)
+        for (uint32_t m = 0; m < MODELS_MAX && j->charged_parts && s->settings->shares_users; m++)
             tenant_user(&t, job_account(j))->own[m] += gpus[m];
         if (j->claim)
             job_count_gpus(&t, j, tenant_expect);

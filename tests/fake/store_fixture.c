@@ -294,7 +294,7 @@ static void add_members(struct store_fixture *f, struct job *j)
     j->models[0] = (uint8_t)settings_model(&f->settings, "H100");
     j->fixed_cpu_milli[1] = 1000;
     j->fixed_memory_bytes[1] = INT64_C(4) << 30;
-    j->charged_gpus = 24;
+    j->charged_parts = 24 * GPU_PARTS + 120;
 }
 
 static void save_attempt(struct store_fixture *f, const struct job *j)

@@ -147,7 +147,8 @@ class Refusals(JobTest):
             (job().replace("replicas", "replcas"), 2, "did you mean replicas?"),
             (job().replace("gpus: 8,", "gpus: eight,"), 2, "gpus"),
             (job()[:-20], 2, ""),
-            (job().replace("command: [x]", "command: [x], mig: {profile: 1g}"), 2, "mig"),
+            (job().replace("gpus: 8,", "mig: {profile: 1g},"), 2, "resources.mig: no MIG profile '1g'"),
+            (job().replace("gpus: 8,", "gpus: 8, mig: {profile: 1g.10gb},"), 2, "give each a role"),
             ("\x00\x01\x02", 2, ""),
         ]
         for text, wanted, sentence in cases:

@@ -101,7 +101,7 @@ static void check_plan(const struct core *c, const struct ev_claimed *e)
         assert_true(v->is_movable && v->demand->is_preemptible);
         assert_true(v->priority <= taker->priority);
         assert_true(v->running_at + c->settings.min_runtime_us <= c->now);
-        lost += (uint64_t)(c->now - v->running_at) * v->charged_gpus;
+        lost += (uint64_t)(c->now - v->running_at) * (v->charged_parts / GPU_PARTS);
         for (uint32_t k = 0; k < v->n_members; k++)
             free[v->members[k].node_ix] += v->demand->roles[0].each.amount[RES_GPUS];
     }

@@ -90,7 +90,7 @@ static bool tenant_goes_before(const struct core *c, const struct job *a, const 
     for (int i = 0; i < 2; i++) {
         const struct tenant *t = &c->state->tenants.v[of[i]->tenant_ix];
 
-        share[i] = ((t->used[SITE_H100] + of[i]->demand->gpus) << SHARE_BITS) +
+        share[i] = share_held(t->used[SITE_H100] + of[i]->demand->gpus * GPU_PARTS) +
                    share_usage(&t->past[SITE_H100], t->used[SITE_H100], c->settings.half_life_us,
                                c->now); /* of the same total: exact */
         weight[i] = c->settings.tenants[of[i]->tenant_ix].weight;
@@ -119,9 +119,9 @@ static bool user_goes_before(const struct core *c, const struct job *a, const st
         for (size_t k = 0; k < c->state->active.n; k++) {
             const struct job *j = c->state->active.v[k];
 
-            held += j->uid == of[i]->uid && j->tenant_ix == of[i]->tenant_ix ? j->charged_gpus : 0;
+            held += j->uid == of[i]->uid && j->tenant_ix == of[i]->tenant_ix ? j->charged_parts : 0;
         }
-        share[i] = ((held + of[i]->demand->gpus) << SHARE_BITS) +
+        share[i] = share_held(held + of[i]->demand->gpus * GPU_PARTS) +
                    share_usage(&u->past[SITE_H100], held, c->settings.half_life_us, c->now);
     }
     return share[0] != share[1] ? share[0] < share[1] : order_is_before(a, b);

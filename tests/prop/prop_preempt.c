@@ -245,7 +245,8 @@ static void check(const struct core *c)
     for (uint32_t t = 0; t < c->settings.n_tenants; t++) {
         int64_t limit = c->settings.tenants[t].limit.gpus[SITE_H100];
 
-        assert_true(limit < 0 || c->state->tenants.v[t].used[SITE_H100] <= (uint64_t)limit);
+        assert_true(limit < 0 ||
+                    c->state->tenants.v[t].used[SITE_H100] <= (uint64_t)limit * GPU_PARTS);
     }
 }
 

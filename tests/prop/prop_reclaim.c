@@ -115,8 +115,8 @@ static bool is_legal(const struct core *c, const struct job *taker, struct job *
             continue;
         if (at == judge_of(c, taker->tenant_ix))
             return false;
-        sum[at] += v[i]->charged_gpus;
-        most[at] = v[i]->charged_gpus > most[at] ? v[i]->charged_gpus : most[at];
+        sum[at] += v[i]->charged_parts;
+        most[at] = v[i]->charged_parts > most[at] ? v[i]->charged_parts : most[at];
     }
     for (uint32_t t = 0; t < c->settings.n_tenants; t++)
         if (sum[t] && c->state->tenants.v[t].used[SITE_H100] + most[t] - sum[t] <=
@@ -171,8 +171,8 @@ static void let_go(struct core *c)
 static void ask(struct core *c, struct rng *g, uint64_t seed)
 {
     uint32_t t = rng_below(g, 4);
-    uint64_t quota = tenant_quota(&c->state->tenants, t, SITE_H100, NULL);
-    uint64_t used = c->state->tenants.v[judge_of(c, t)].used[SITE_H100];
+    uint64_t quota = tenant_quota(&c->state->tenants, t, SITE_H100, NULL) / GPU_PARTS;
+    uint64_t used = c->state->tenants.v[judge_of(c, t)].used[SITE_H100] / GPU_PARTS;
     bool by_eviction, could;
     struct job *taker;
     struct err err = {0};

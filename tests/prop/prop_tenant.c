@@ -19,7 +19,7 @@ enum { SEEDS = 200, STEPS = 300, HELD = 40, USERS = 3 };
 
 struct held {
     uint32_t tenant, model, uid;
-    uint64_t gpus;
+    uint64_t parts;
 };
 
 static void make_tree(struct settings *s, struct rng *g)
@@ -61,24 +61,24 @@ static void step(struct tenants *t, struct holdings *all, struct rng *g)
     struct held h = {.tenant = rng_below(g, t->settings->n_tenants),
                      .model = rng_below(g, 3),
                      .uid = rng_below(g, USERS),
-                     .gpus = 1 + rng_below(g, 20)};
+                     .parts = 120 * (1 + rng_below(g, 140))};
 
     if (all->n < HELD && rng_one_in(g, 2)) {
         struct account_key who = {h.tenant, h.uid};
 
-        if (!tenant_admits(t, h.tenant, h.model, h.gpus, NULL) ||
-            !tenant_admits_user(t, who, h.model, h.gpus, NULL))
+        if (!tenant_admits(t, h.tenant, h.model, h.parts, NULL) ||
+            !tenant_admits_user(t, who, h.model, h.parts, NULL))
             return;
-        tenant_charge_user(t, who, h.model, (int64_t)h.gpus);
-        assert_true(tenant_could_admit(t, h.tenant, h.model, h.gpus, NULL));
-        tenant_charge(t, h.tenant, h.model, h.gpus);
+        tenant_charge_user(t, who, h.model, (int64_t)h.parts);
+        assert_true(tenant_could_admit(t, h.tenant, h.model, h.parts, NULL));
+        tenant_charge(t, h.tenant, h.model, h.parts);
         all->v[all->n++] = h;
     } else if (all->n > 0) {
         uint32_t i = rng_below(g, all->n);
 
-        tenant_refund(t, all->v[i].tenant, all->v[i].model, all->v[i].gpus);
+        tenant_refund(t, all->v[i].tenant, all->v[i].model, all->v[i].parts);
         tenant_charge_user(t, (struct account_key){all->v[i].tenant, all->v[i].uid},
-                           all->v[i].model, -(int64_t)all->v[i].gpus);
+                           all->v[i].model, -(int64_t)all->v[i].parts);
         all->v[i] = all->v[--all->n];
     }
 }
@@ -92,11 +92,12 @@ static bool is_right(const struct tenants *t, uint32_t tenant, const struct hold
 
     for (uint32_t i = 0; i < all->n; i++)
         if (is_below(s, all->v[i].tenant, tenant))
-            sum[all->v[i].model] += all->v[i].gpus;
+            sum[all->v[i].model] += all->v[i].parts;
     for (uint32_t m = 0; m < 3; m++) {
         int64_t limit = s->tenants[tenant].limit.gpus[m];
 
-        right &= t->v[tenant].used[m] == sum[m] && (limit < 0 || sum[m] <= (uint64_t)limit);
+        right &=
+            t->v[tenant].used[m] == sum[m] && (limit < 0 || sum[m] <= (uint64_t)limit * GPU_PARTS);
     }
     return right;
 }
@@ -115,8 +116,9 @@ static bool is_right_for_users(const struct tenants *t, uint32_t tenant, const s
         for (uint32_t i = 0; i < all->n; i++)
             if (all->v[i].uid == k / 3 && all->v[i].model == k % 3 &&
                 is_below(s, all->v[i].tenant, tenant))
-                sum += all->v[i].gpus;
-        right &= (a ? a->used[k % 3] : 0) == sum && (limit == 0 || sum <= (uint64_t)limit);
+                sum += all->v[i].parts;
+        right &=
+            (a ? a->used[k % 3] : 0) == sum && (limit == 0 || sum <= (uint64_t)limit * GPU_PARTS);
     }
     return right;
 }
@@ -126,7 +128,7 @@ static bool is_right_for_users(const struct tenants *t, uint32_t tenant, const s
 static uint64_t kept_from(const struct tenants *t, uint32_t tenant, uint32_t taker, uint32_t model)
 {
     const struct settings *s = t->settings;
-    uint64_t unlent = (uint64_t)s->tenants[tenant].unlent.gpus[model], sum = 0;
+    uint64_t unlent = (uint64_t)s->tenants[tenant].unlent.gpus[model] * GPU_PARTS, sum = 0;
     uint64_t used = t->v[tenant].used[model];
 
     if (tenant == taker)

@@ -295,18 +295,19 @@ static bool would_fit(const struct sim *s, const struct job *j)
             bool is_listed = role->n_models == 0;
 
             models[i] = MODELS_MAX;
-            if (role->each.amount[RES_GPUS] == 0)
+            if (!role->takes_gpus)
                 continue;
             for (uint32_t k = 0; k < role->n_models; k++)
                 is_listed |= role->models[k] == m;
             models[i] = (uint8_t)m;
             is_wanted &= is_listed;
         }
-        if (!is_wanted || !tenant_admits(&s->state->tenants, j->tenant_ix, m, d->gpus, NULL) ||
-            !tenant_admits_user(&s->state->tenants, job_account(j), m, d->gpus, NULL) ||
+        if (!is_wanted ||
+            !tenant_admits(&s->state->tenants, j->tenant_ix, m, demand_parts(d, m), NULL) ||
+            !tenant_admits_user(&s->state->tenants, job_account(j), m, demand_parts(d, m), NULL) ||
             !cycle_leaves_unlent(s->state, &s->state->cluster, j, models) ||
-            (!d->is_preemptible && d->gpus &&
-             !tenant_in_quota(&s->state->tenants, j->tenant_ix, m, d->gpus)))
+            (!d->is_preemptible && d->takes_gpus &&
+             !tenant_in_quota(&s->state->tenants, j->tenant_ix, m, demand_parts(d, m))))
             continue;
         if (place_gang(&s->state->cluster, &wish, &r)) {
             free(r.members);

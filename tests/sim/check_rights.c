@@ -48,7 +48,7 @@ static uint64_t held(const struct sim *s, uint32_t tenant, uint32_t model, bool 
         uint64_t gpus[MODELS_MAX];
         uint32_t t = j->tenant_ix;
 
-        if (!j->charged_gpus || (is_firm && j->demand->is_preemptible))
+        if (!j->charged_parts || (is_firm && j->demand->is_preemptible))
             continue;
         if (is_firm)
             t = judge_of(s->settings, t, model) == tenant ? tenant : IX_NONE;
@@ -84,7 +84,7 @@ int check_rights(struct sim *s)
 
             if (limit >= 0 && held(s, t, m, false) > (uint64_t)limit)
                 return passed(s, "limit", t, m);
-            if (quota >= 0 && held(s, t, m, true) > (uint64_t)quota)
+            if (quota >= 0 && held(s, t, m, true) > (uint64_t)quota * GPU_PARTS)
                 return passed(s, "quota, with gangs that cannot be taken,", t, m);
         }
     return 0;

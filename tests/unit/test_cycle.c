@@ -46,7 +46,7 @@ static void two_gangs_that_each_half_fit_never_leave_a_partial_one(void **state)
     assert_int_equal(a->state, JOB_BINDING);
     assert_int_equal(b->state, JOB_PENDING);
     assert_null(b->members);
-    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 24);
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 24 * GPU_PARTS);
     end(c, a);
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(b->state, JOB_BINDING);
@@ -322,11 +322,11 @@ static void equal_shares_of_odd_totals_go_by_age(void **state)
     b = submit_as(&c, "b", 500);
     (void)submit_as(&c, "t", 500);
     assert_int_equal(b->demand->gpus * 3, c.state->cluster.model_gpus[SITE_H100]);
-    tenant_charge(&c.state->tenants, at, SITE_H100, 2 * b->demand->gpus);
+    tenant_charge(&c.state->tenants, at, SITE_H100, 2 * b->demand->gpus * GPU_PARTS);
     assert_true(cycle_next(c.state, c.now, &ev));
     assert_int_equal(ev.u.placed.job.v, b->id.v);
     event_fini(&ev);
-    tenant_refund(&c.state->tenants, at, SITE_H100, 2 * b->demand->gpus);
+    tenant_refund(&c.state->tenants, at, SITE_H100, 2 * b->demand->gpus * GPU_PARTS);
     core_fini(&c);
 }
 

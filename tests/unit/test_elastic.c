@@ -42,8 +42,8 @@ static void it_starts_at_the_largest_size_that_fits_now(void **state)
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(j->state, JOB_BINDING);
     assert_int_equal(job_size(j), 3);
-    assert_int_equal(j->charged_gpus, 24);
-    assert_int_equal(c->state->tenants.v[j->tenant_ix].used[0], 32);
+    assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
+    assert_int_equal(c->state->tenants.v[j->tenant_ix].used[0], 32 * GPU_PARTS);
     two_check(c);
 }
 
@@ -174,7 +174,7 @@ static void it_grows_by_a_step_after_its_cooldown_while_it_runs(void **state)
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(j->state, JOB_RUNNING);
     assert_int_equal(job_size(j), 2);
-    assert_int_equal(j->charged_gpus, 16);
+    assert_int_equal(j->charged_parts, 16 * GPU_PARTS);
     assert_int_equal(j->members[1].rank, 1);
     assert_string_equal(j->reason.code, "Grown");
     assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
@@ -231,7 +231,7 @@ static void new_pods_that_are_refused_or_late_are_dropped_and_it_runs_on(void **
     core_refuse(c, j, 1, REFUSAL_TRY_LATER);
     assert_int_equal(j->state, JOB_RUNNING);
     assert_int_equal(job_size(j), 1);
-    assert_int_equal(j->charged_gpus, 8);
+    assert_int_equal(j->charged_parts, 8 * GPU_PARTS);
     assert_string_equal(j->reason.code, "Shrunk");
     two_check(c);
     core_pass(c, 600 * USEC_PER_SEC);
@@ -263,7 +263,7 @@ static void it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum(vo
         assert_int_equal(j->state, JOB_RUNNING);
         assert_true(core_apply(c, &ev));
         assert_int_equal(job_size(j), 3);
-        assert_int_equal(j->charged_gpus, 24);
+        assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
         two_check(c);
     }
     assert_int_equal(j->state, JOB_RESTARTING);

@@ -132,7 +132,7 @@ static void it_takes_only_nodes_whose_gpus_it_takes_and_is_charged_all(void **st
     assert_string_equal(host(c, b, 0), "cpu");
     d = submit(c, cpu_pod("d"));
     assert_int_equal(host(c, d, 0)[0], 'n');
-    assert_int_equal(a->charged_gpus, 4);
+    assert_int_equal(a->charged_parts, 4 * GPU_PARTS);
 }
 
 static void who_is_in_the_way_leaves_for_a_higher_class(void **state)

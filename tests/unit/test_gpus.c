@@ -227,6 +227,77 @@ static void a_mig_device_of_our_own_pod_is_not_counted_again(void **state)
     assert_int_equal(find(c, "m0")->used.amount[dim], 0);
 }
 
+/* Seven devices of a seventh are a GPU; nobody holds more than his tenant's limit. */
+static void a_tenant_is_charged_the_slices_of_its_mig_devices(void **state)
+{
+    struct core *c = *state;
+    const struct tenant *t = &c->state->tenants.v[0];
+    struct node_fact *f = site_node("m0", "b0", "r0", SITE_H100, 2);
+    struct job *j[8];
+    struct explain x;
+    int running = 0;
+
+    site_node_label(f, "nvidia.com/gpu.count", "4");
+    site_node_set(f, MIG, 14);
+    core_node(c, f);
+    c->settings.tenants[0].limit.gpus[SITE_H100] = 1;
+    for (int i = 0; i < 8; i++)
+        j[i] = core_job(c, core_submit(c, asks(MIG, 1)));
+    (void)core_cycle(c);
+    for (int i = 0; i < 8; i++)
+        running += j[i]->charged_parts == GPU_PARTS / 7;
+    assert_int_equal(running, 7);
+    assert_int_equal(t->used[SITE_H100], GPU_PARTS);
+    assert_int_equal(j[7]->state, JOB_PENDING);
+    explain_job(c->state, j[7], c->now, &x);
+    assert_string_equal(x.code, "TenantLimit");
+    assert_non_null(strstr(x.text, "uses 1 of its limit of 1 H100, this needs 0.143"));
+    core_see_all(c, j[0]->id, POD_SUCCEEDED);
+    assert_int_equal(t->used[SITE_H100], GPU_PARTS - GPU_PARTS / 7);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(t->used[SITE_H100], GPU_PARTS);
+}
+
+static void a_profile_that_no_node_has_free_is_named_with_numbers(void **state)
+{
+    struct core *c = *state;
+    struct explain x;
+    struct job *j;
+
+    core_node(c, mixed_node());
+    assert_int_equal(start(c, asks(MIG, 5)), 1);
+    j = core_job(c, core_submit(c, asks(MIG, 2)));
+    assert_int_equal(core_cycle(c), 0);
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, "InsufficientGPUs");
+    assert_non_null(strstr(x.text, MIG ": 2 asked for each pod"));
+}
+
+static void slices_of_profiles(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t slices;
+    } rows[] = {
+        {MIG_PREFIX "1g.10gb", 1},      {MIG_PREFIX "3g.40gb", 3},    {MIG_PREFIX "7g.141gb", 7},
+        {MIG_PREFIX "1g.10gb.me", 1},   {MIG_PREFIX "1g.10gb.", 0},   {MIG_PREFIX "5g.10gb", 0},
+        {MIG_PREFIX "1g.gb", 0},        {MIG_PREFIX "8g.10gb", 0},    {MIG_PREFIX "", 0},
+        {MIG_PREFIX "1g.10gbx", 0},     {MIG_PREFIX "1c.3g.20gb", 0}, {"nvidia.com/gpu", 0},
+        {"example.com/mig-1g.10gb", 0},
+    };
+    char text[FORMAT_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (mig_slices(rows[i].name) != rows[i].slices)
+            fail_msg("%s: %u", rows[i].name, mig_slices(rows[i].name));
+    assert_string_equal(mig_text(text, 0), "0");
+    assert_string_equal(mig_text(text, 120), "0.143");
+    assert_string_equal(mig_text(text, 420), "0.5");
+    assert_string_equal(mig_text(text, 100 * GPU_PARTS), "100");
+    assert_string_equal(mig_text(text, 9 * GPU_PARTS + 210), "9.25");
+}
+
 static int up(void **state)
 {
     struct core *c = xcalloc(1, sizeof(*c));
@@ -248,6 +319,9 @@ int main(void)
         CORE(shared_gpus_never_serve_a_job_that_asks_for_whole_ones),
         CORE(a_mig_device_is_counted_once_whoever_placed_it),
         CORE(a_mig_device_of_our_own_pod_is_not_counted_again),
+        CORE(a_tenant_is_charged_the_slices_of_its_mig_devices),
+        CORE(a_profile_that_no_node_has_free_is_named_with_numbers),
+        cmocka_unit_test(slices_of_profiles),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void the_spare_takes_the_part_of_the_lost_host_and_nobody_comes_between(v
     assert_int_equal(j->members[0].node_ix, host);
     assert_int_equal(j->members[1].node_ix, spare);
     assert_int_equal(j->members[2].phase, MEMBER_ABSENT);
-    assert_int_equal(j->charged_gpus, 16);
+    assert_int_equal(j->charged_parts, 16 * GPU_PARTS);
     assert_int_equal(other->state, JOB_PENDING);
     core_see(c, j, 0, POD_RUNNING, 0);
     core_see(c, j, 1, POD_RUNNING, 0);
@@ -109,7 +109,7 @@ static void a_host_stays_held_from_the_end_of_one_pod_to_the_next(void **state)
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(j->state, JOB_BINDING);
     assert_int_equal(j->members[2].phase, MEMBER_SPARE);
-    assert_int_equal(j->charged_gpus, 24);
+    assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
     check(c);
 }
 

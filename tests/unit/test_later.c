@@ -67,7 +67,7 @@ static void its_pods_are_asked_for_when_all_of_the_other_role_run(void **state)
     bool waits[3];
     struct explain x;
 
-    assert_int_equal(j->charged_gpus, 16);
+    assert_int_equal(j->charged_parts, 16 * GPU_PARTS);
     order(c, j, waits);
     assert_true(waits[0] && !waits[1] && !waits[2]);
     explain_job(c->state, j, c->now, &x);

@@ -81,7 +81,7 @@ static void with_the_scope_pod_the_others_run_on_and_the_lost_one_is_made_again(
     assert_int_equal(j->state, JOB_RUNNING);
     assert_string_equal(j->reason.code, "MemberLost");
     assert_non_null(strstr(job_reason_text(j), "the others run on"));
-    assert_int_equal(j->charged_gpus, 24);
+    assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
     assert_int_equal(core_count(c, EFFECT_GANG_STOP), 0);
     check(c);
     explain_job(c->state, j, c->now, &x);
@@ -384,7 +384,7 @@ static void a_spare_is_held_and_charged_and_counts_for_no_pod(void **state)
     struct explain x;
 
     assert_int_equal(job_size(j), 2);
-    assert_int_equal(j->charged_gpus, 24);
+    assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
     assert_int_equal(j->members[2].phase, MEMBER_SPARE);
     assert_int_equal(j->members[2].rank, 2);
     explain_job(c->state, j, c->now, &x);
@@ -416,7 +416,7 @@ static void a_spare_takes_over_at_once_and_another_is_held_when_there_is_room(vo
     assert_int_equal(j->members[1].node_ix, spare);
     assert_int_equal(j->members[1].phase, MEMBER_PLACED);
     assert_int_equal(j->members[2].phase, MEMBER_ABSENT);
-    assert_int_equal(j->charged_gpus, 16);
+    assert_int_equal(j->charged_parts, 16 * GPU_PARTS);
     check(c);
     core_see(c, j, 1, POD_RUNNING, 0);
     (void)core_cancel(c, other.job);
@@ -428,7 +428,7 @@ static void a_spare_takes_over_at_once_and_another_is_held_when_there_is_room(vo
     assert_int_equal(j->members[2].phase, MEMBER_SPARE);
     assert_string_equal(j->reason.code, "SpareHeld");
     assert_int_equal(core_count(c, EFFECT_GANG_START), 0);
-    assert_int_equal(j->charged_gpus, 24);
+    assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
     check(c);
 }
 
@@ -441,7 +441,7 @@ static void a_spare_whose_node_is_lost_costs_the_gang_nothing(void **state)
     assert_int_equal(j->state, JOB_RUNNING);
     assert_int_equal(j->lost_at, 0);
     assert_int_equal(j->members[2].phase, MEMBER_ABSENT);
-    assert_int_equal(j->charged_gpus, 16);
+    assert_int_equal(j->charged_parts, 16 * GPU_PARTS);
     check(c);
 }
 

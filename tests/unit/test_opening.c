@@ -315,7 +315,7 @@ static void a_window_has_a_limit_and_a_quota_of_its_own(void **state)
     assert_int_equal(second->state, JOB_BINDING);
     core_pass(c, 10 * HOUR); /* beyond the limit of the day, and left alone */
     assert_int_equal(core_cycle(c), 0);
-    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 16);
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 16 * GPU_PARTS);
     submitted(c, "t", 3, HOUR); /* more than in any window */
     explain_job(c->state, c->state->by_id.v[2], c->now, &x);
     assert_string_equal(x.code, "ExceedsTenantLimit");

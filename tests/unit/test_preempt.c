@@ -392,7 +392,7 @@ static void a_tenant_at_its_limit_preempts_its_own_and_never_passes_it(void **st
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(taker->state, JOB_BINDING);
     assert_int_equal(other->state, JOB_PENDING);
-    assert_int_equal(c->state->tenants.v[1].used[SITE_H100], 16);
+    assert_int_equal(c->state->tenants.v[1].used[SITE_H100], 16 * GPU_PARTS);
     two_check(c);
 }
 

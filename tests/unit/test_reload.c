@@ -92,7 +92,7 @@ static uint32_t tenant(const struct fixture *f, const char *path)
 
 static uint64_t used(const struct fixture *f, const char *path)
 {
-    return f->core.state->tenants.v[tenant(f, path)].used[SITE_H100];
+    return f->core.state->tenants.v[tenant(f, path)].used[SITE_H100] / GPU_PARTS;
 }
 
 static void end(struct fixture *f, const struct job *j)
@@ -215,12 +215,12 @@ static void what_was_used_is_decayed_up_to_the_change_by_the_old_half_life(void 
     (void)two_running(&f->core, "a", "runs", NORMAL, 2);
     core_pass(&f->core, 3600 * USEC_PER_SEC);
     p = &f->core.state->tenants.v[tenant(f, "a")].past[SITE_H100];
-    before = share_usage(p, 16, 3600 * USEC_PER_SEC, f->core.now);
+    before = share_usage(p, 16 * GPU_PARTS, 3600 * USEC_PER_SEC, f->core.now);
     assert_true(before > 0);
     change(f)->half_life_us = 60 * USEC_PER_SEC;
     reload(f);
     p = &f->core.state->tenants.v[tenant(f, "a")].past[SITE_H100];
-    assert_int_equal(share_usage(p, 16, 60 * USEC_PER_SEC, f->core.now), before);
+    assert_int_equal(share_usage(p, 16 * GPU_PARTS, 60 * USEC_PER_SEC, f->core.now), before);
     assert_int_equal(f->core.state->tenants.v[tenant(f, "a")].saved_turn, f->core.state->turn);
     assert_int_equal(core_count(&f->core, EFFECT_SAVE_CONFIG), 2);
 }

@@ -66,7 +66,7 @@ static void a_refused_member_goes_to_another_host_and_the_others_stay(void **sta
     assert_int_equal(core_count(c, EFFECT_GANG_STOP), 0);
     assert_string_equal(j->reason.code, "HostReplaced");
     assert_non_null(strstr(j->reason.text, host(c, j, 2)));
-    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 24);
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 24 * GPU_PARTS);
     check(c);
     core_see_all(c, j->id, POD_RUNNING);
     assert_int_equal(j->state, JOB_RUNNING);

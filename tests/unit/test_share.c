@@ -110,11 +110,11 @@ static void usage_tends_to_what_is_held_and_away_from_what_was(void **state)
     struct share_past p = {.value = 0, .stamp = 5 * HOUR};
 
     (void)state;
-    assert_int_equal(share_usage(&p, 8, HOUR, 5 * HOUR), 0);
-    assert_int_equal(share_usage(&p, 8, HOUR, 6 * HOUR), 4 * GPU);
-    assert_int_equal(share_usage(&p, 8, HOUR, 7 * HOUR), 6 * GPU);
+    assert_int_equal(share_usage(&p, 8 * GPU_PARTS, HOUR, 5 * HOUR), 0);
+    assert_int_equal(share_usage(&p, 8 * GPU_PARTS, HOUR, 6 * HOUR), 4 * GPU);
+    assert_int_equal(share_usage(&p, 8 * GPU_PARTS, HOUR, 7 * HOUR), 6 * GPU);
     p.value = 16 * GPU;
-    assert_int_equal(share_usage(&p, 8, HOUR, 6 * HOUR), 12 * GPU);
+    assert_int_equal(share_usage(&p, 8 * GPU_PARTS, HOUR, 6 * HOUR), 12 * GPU);
     assert_int_equal(share_usage(&p, 0, HOUR, 7 * HOUR), 4 * GPU);
     assert_int_equal(share_usage(&p, 0, 0, 7 * HOUR), 0);
 }

@@ -40,7 +40,7 @@ static struct job *running(struct core *c, struct spec *s)
 
 static uint64_t used(const struct core *c, const struct job *j)
 {
-    return c->state->tenants.v[j->tenant_ix].used[SITE_H100];
+    return c->state->tenants.v[j->tenant_ix].used[SITE_H100] / GPU_PARTS;
 }
 
 static void a_taker_gets_surplus_and_the_gang_runs_on(void **state)
@@ -80,10 +80,10 @@ static void the_charge_is_given_back_when_the_pod_is_gone(void **state)
     (void)two_submit(c, "b", "taker", NORMAL, 2); /* reclaims what a has beyond 16 */
     (void)core_cycle(c);
     assert_int_equal(job_size(j), 2);
-    assert_int_equal(j->charged_gpus, 32);
+    assert_int_equal(j->charged_parts, 32 * GPU_PARTS);
     assert_int_equal(used(c, j), 32);
     core_gone(c, j, 3);
-    assert_int_equal(j->charged_gpus, 24);
+    assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
     assert_int_equal(used(c, j), 24);
     two_check(c);
     core_gone(c, j, 3); /* said twice */
@@ -281,10 +281,10 @@ static void a_gang_has_one_size_however_fast_it_changes(void **state)
         assert_int_equal(job_size(j), 3);
         two_check(c);
         core_gone(c, j, 3);
-        assert_int_equal(j->charged_gpus, 24);
+        assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
         assert_int_equal(core_cycle(c), 1);
         assert_int_equal(job_size(j), 4);
-        assert_int_equal(j->charged_gpus, 32);
+        assert_int_equal(j->charged_parts, 32 * GPU_PARTS);
         two_check(c);
         core_see(c, j, 3, POD_RUNNING, 0);
         core_pass(c, 2 * USEC_PER_SEC);
@@ -303,7 +303,7 @@ static void changes_are_counted_role_by_role(void **state)
     j = running(c, s);
     assert_int_equal(j->size[0], 3);
     assert_int_equal(j->size[1], 4);
-    assert_int_equal(j->charged_gpus, 28);
+    assert_int_equal(j->charged_parts, 28 * GPU_PARTS);
     (void)two_submit(c, "a", "taker", HIGH, 1);
     (void)core_cycle(c);
     assert_int_equal(j->size[0] * 8 + j->size[1], 20);

@@ -384,6 +384,18 @@ static void what_happens_anyway_may_be_said(void **state)
                    "spec.rendezvous.port: is not acted on by this version but as 29500");
 }
 
+static void mig_devices_are_a_profile_and_a_number(void **state)
+{
+    (void)state;
+    assert_refused(HEAD "spec:\n" ROLE "    resources: {mig: 1}\n",
+                   "spec.roles[0].resources.mig: ");
+    assert_refused(HEAD "spec:\n" ROLE "    resources: {mig: {count: 1}}\n", "profile");
+    assert_refused(HEAD "spec:\n" ROLE "    resources: {mig: {profile: 1G/10}}\n",
+                   "\"1G/10\" is no MIG profile; write it like 1g.10gb");
+    assert_refused(HEAD "spec:\n" ROLE "    resources: {mig: {profile: 1g.10gb, count: 0}}\n",
+                   "spec.roles[0].resources.mig.count: ");
+}
+
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
@@ -394,7 +406,6 @@ static void what_is_not_acted_on_is_refused_with_its_path(void **state)
         "secrets",
         "ports",
     };
-    static const char *const in_resources[] = {"mig"};
     static const char *const in_checkpoint[] = {"beforeEnd"};
     char text[512], want[256];
 
@@ -408,13 +419,6 @@ static void what_is_not_acted_on_is_refused_with_its_path(void **state)
         (void)snprintf(text, sizeof(text), HEAD "spec:\n" ROLE "    %s: x\n", in_role[i]);
         (void)snprintf(want, sizeof(want), "job.yaml:7:5: spec.roles[0].%s: is not acted on",
                        in_role[i]);
-        assert_refused(text, want);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(in_resources); i++) {
-        (void)snprintf(text, sizeof(text), HEAD "spec:\n" ROLE "    resources: {%s: 1}\n",
-                       in_resources[i]);
-        (void)snprintf(want, sizeof(want), "spec.roles[0].resources.%s: is not acted on",
-                       in_resources[i]);
         assert_refused(text, want);
     }
     for (size_t i = 0; i < ARRAY_LEN(in_checkpoint); i++) {
@@ -569,6 +573,7 @@ int main(void)
         cmocka_unit_test(parameters_are_read_from_a_file_beside_the_job),
         cmocka_unit_test(a_generated_name_is_a_name_with_or_without_its_dash),
         cmocka_unit_test(what_happens_anyway_may_be_said),
+        cmocka_unit_test(mig_devices_are_a_profile_and_a_number),
         cmocka_unit_test(what_is_not_acted_on_is_refused_with_its_path),
         cmocka_unit_test(mistakes_are_answered_with_place_path_and_remedy),
         cmocka_unit_test(set_changes_the_tree_before_it_is_read),

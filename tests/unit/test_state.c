@@ -69,7 +69,7 @@ static void one_gang_is_placed_and_undone(void **state)
     assert_int_equal(j->state, JOB_BINDING);
     assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
     assert_int_equal(free_gpus(c), 16);
-    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 16);
+    assert_int_equal(c->state->tenants.v[0].used[SITE_H100], 16 * GPU_PARTS);
 
     core_refuse(c, j, 1, REFUSAL_BIND);
     assert_int_equal(j->state, JOB_STOPPING);
@@ -212,7 +212,7 @@ static void a_preempted_gang_goes_back_with_its_age_and_no_restart_counted(void 
     assert_int_equal(j->state, JOB_PENDING);
     assert_int_equal(j->submitted_at, submitted_at);
     assert_int_equal(j->restarts, 0);
-    assert_int_equal(j->charged_gpus, 0);
+    assert_int_equal(j->charged_parts, 0);
     assert_string_equal(j->reason.code, "Preempted");
     assert_int_equal(core_cycle(c), 1);
     assert_int_equal(j->attempt, 2);

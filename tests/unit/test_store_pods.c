@@ -61,7 +61,7 @@ static void pods_that_are_going_come_back_with_their_claim(void **state)
     assert_false(j->members[1].is_going);
     assert_int_equal(j->size[0], 2);
     assert_int_equal(j->going[0], 1);
-    assert_int_equal(j->charged_gpus, 24);
+    assert_int_equal(j->charged_parts, 24 * GPU_PARTS);
     taker = state_job(s, store_fixture_id(1));
     assert_int_equal(taker->claim->n_victims, 2);
     assert_int_equal(taker->claim->victims[0].pod, 3);

@@ -113,7 +113,7 @@ static void assert_same_job(const struct env *e, const struct state *s, uint32_t
     assert_int_equal(a->has_service, b->has_service);
     assert_int_equal(a->has_budget, b->has_budget);
     assert_int_equal(a->has_pods, b->has_pods);
-    assert_int_equal(a->charged_gpus, b->charged_gpus);
+    assert_int_equal(a->charged_parts, b->charged_parts);
     assert_memory_equal(a->models, b->models, sizeof(a->models));
     assert_memory_equal(a->fixed_cpu_milli, b->fixed_cpu_milli, sizeof(a->fixed_cpu_milli));
     assert_memory_equal(a->fixed_memory_bytes, b->fixed_memory_bytes,
@@ -239,9 +239,9 @@ static void past_use_and_a_stop_come_back_exactly_once(void **state)
     usec_t later = old->past[model].stamp + 3600 * USEC_PER_SEC;
 
     assert_true(old->past[model].value > 0);
-    assert_int_equal(old->own[model], 24);
+    assert_int_equal(old->own[model], 24 * GPU_PARTS);
     assert_memory_equal(new->past, old->past, sizeof(old->past));
-    assert_int_equal(new->own[model], 24);
+    assert_int_equal(new->own[model], 24 * GPU_PARTS);
     assert_int_equal(new->stopped_at, old->stopped_at);
     assert_string_equal(new->stopped_why, "by root: moving house");
     share_settle(&e->fix.state->tenants, ix, model, later);

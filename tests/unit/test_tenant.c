@@ -47,9 +47,9 @@ static void a_charge_counts_at_every_ancestor_and_nowhere_else(void **state)
 {
     struct fixture *f = *state;
 
-    tenant_charge(&f->tenants, f->child, SITE_H100, 5);
-    assert_int_equal(f->tenants.v[f->child].used[SITE_H100], 5);
-    assert_int_equal(f->tenants.v[f->top].used[SITE_H100], 5);
+    tenant_charge(&f->tenants, f->child, SITE_H100, 5 * GPU_PARTS);
+    assert_int_equal(f->tenants.v[f->child].used[SITE_H100], 5 * GPU_PARTS);
+    assert_int_equal(f->tenants.v[f->top].used[SITE_H100], 5 * GPU_PARTS);
     assert_int_equal(f->tenants.v[f->other].used[SITE_H100], 0);
     assert_int_equal(f->tenants.v[f->top].used[SITE_H200], 0);
 }
@@ -59,14 +59,14 @@ static void admission_names_the_tenant_that_is_full(void **state)
     struct fixture *f = *state;
     uint32_t at = IX_NONE;
 
-    assert_true(tenant_admits(&f->tenants, f->child, SITE_H100, 12, &at));
+    assert_true(tenant_admits(&f->tenants, f->child, SITE_H100, 12 * GPU_PARTS, &at));
     assert_int_equal(at, IX_NONE);
-    assert_false(tenant_admits(&f->tenants, f->child, SITE_H100, 13, &at));
+    assert_false(tenant_admits(&f->tenants, f->child, SITE_H100, 13 * GPU_PARTS, &at));
     assert_int_equal(at, f->child);
-    tenant_charge(&f->tenants, f->top, SITE_H100, 10);
-    assert_false(tenant_admits(&f->tenants, f->child, SITE_H100, 7, &at));
+    tenant_charge(&f->tenants, f->top, SITE_H100, 10 * GPU_PARTS);
+    assert_false(tenant_admits(&f->tenants, f->child, SITE_H100, 7 * GPU_PARTS, &at));
     assert_int_equal(at, f->top);
-    assert_true(tenant_admits(&f->tenants, f->child, SITE_H100, 6, NULL));
+    assert_true(tenant_admits(&f->tenants, f->child, SITE_H100, 6 * GPU_PARTS, NULL));
 }
 
 static void what_is_used_now_does_not_matter_for_what_could_ever_fit(void **state)
@@ -74,11 +74,11 @@ static void what_is_used_now_does_not_matter_for_what_could_ever_fit(void **stat
     struct fixture *f = *state;
     uint32_t at = IX_NONE;
 
-    tenant_charge(&f->tenants, f->top, SITE_H100, 16);
-    assert_true(tenant_could_admit(&f->tenants, f->child, SITE_H100, 12, &at));
-    assert_false(tenant_could_admit(&f->tenants, f->child, SITE_H100, 13, &at));
+    tenant_charge(&f->tenants, f->top, SITE_H100, 16 * GPU_PARTS);
+    assert_true(tenant_could_admit(&f->tenants, f->child, SITE_H100, 12 * GPU_PARTS, &at));
+    assert_false(tenant_could_admit(&f->tenants, f->child, SITE_H100, 13 * GPU_PARTS, &at));
     assert_int_equal(at, f->child);
-    assert_false(tenant_could_admit(&f->tenants, f->top, SITE_H100, 17, &at));
+    assert_false(tenant_could_admit(&f->tenants, f->top, SITE_H100, 17 * GPU_PARTS, &at));
     assert_int_equal(at, f->top);
 }
 
@@ -86,8 +86,8 @@ static void a_model_without_a_limit_is_not_limited(void **state)
 {
     struct fixture *f = *state;
 
-    assert_true(tenant_admits(&f->tenants, f->child, SITE_H200, 1000000, NULL));
-    assert_true(tenant_admits(&f->tenants, f->other, SITE_H100, 1000000, NULL));
+    assert_true(tenant_admits(&f->tenants, f->child, SITE_H200, 1000000 * GPU_PARTS, NULL));
+    assert_true(tenant_admits(&f->tenants, f->other, SITE_H100, 1000000 * GPU_PARTS, NULL));
 }
 
 static void a_refund_undoes_a_charge_and_wakes_the_path(void **state)
@@ -97,8 +97,8 @@ static void a_refund_undoes_a_charge_and_wakes_the_path(void **state)
     uint64_t top_gen = f->tenants.v[f->top].released_gen;
     uint64_t other_gen = f->tenants.v[f->other].released_gen;
 
-    tenant_charge(&f->tenants, f->child, SITE_H100, 5);
-    tenant_refund(&f->tenants, f->child, SITE_H100, 5);
+    tenant_charge(&f->tenants, f->child, SITE_H100, 5 * GPU_PARTS);
+    tenant_refund(&f->tenants, f->child, SITE_H100, 5 * GPU_PARTS);
     assert_int_equal(f->tenants.v[f->child].used[SITE_H100], 0);
     assert_int_equal(f->tenants.v[f->top].used[SITE_H100], 0);
     assert_true(f->tenants.v[f->child].released_gen > child_gen);
@@ -111,7 +111,7 @@ static void a_child_without_quota_is_judged_by_its_nearest_ancestor(void **state
     struct fixture *f = *state;
     uint32_t at = 99;
 
-    assert_int_equal(tenant_quota(&f->tenants, f->child, SITE_H100, &at), 8);
+    assert_int_equal(tenant_quota(&f->tenants, f->child, SITE_H100, &at), 8 * GPU_PARTS);
     assert_int_equal(at, f->top);
     assert_int_equal(tenant_quota(&f->tenants, f->other, SITE_H100, &at), 0);
     assert_int_equal(at, IX_NONE);

@@ -213,7 +213,7 @@ static void three_users_of_one_tenant_come_to_equal_parts(void **state)
         (void)submit(c, CAROL, NORMAL, 2);
     (void)core_cycle(c);
     for (size_t i = 0; i < c->state->active.n; i++)
-        held[c->state->active.v[i]->uid] += c->state->active.v[i]->charged_gpus;
+        held[c->state->active.v[i]->uid] += c->state->active.v[i]->charged_parts / GPU_PARTS;
     assert_int_equal(held[ALICE] + held[BOB] + held[CAROL], 96);
     for (uint32_t u = ALICE; u <= CAROL; u++)
         assert_in_range(held[u], 24, 40);
@@ -247,13 +247,13 @@ static void what_a_user_used_survives_a_restart(void **state)
     f.state->turn = 1;
     store_fixture_run(&f, 2);
     old = tenant_user(&f.state->tenants, who);
-    assert_int_equal(old->own[0], 24);
+    assert_int_equal(old->own[0], 24 * GPU_PARTS);
     old->past[0].value = 5 * (UINT64_C(1) << SHARE_BITS); /* of jobs that ended long ago */
     commit(&f, &port);
     s = store_fixture_empty(&f);
     assert_int_equal(port.load(port.ctx, s, &err), 0);
     new = tenant_user(&s->tenants, who);
-    assert_int_equal(new->own[0], 24);
+    assert_int_equal(new->own[0], 24 * GPU_PARTS);
     assert_memory_equal(new->past, old->past, sizeof(old->past));
     assert_true(new->past[0].value > 0);
     state_destroy(s);
