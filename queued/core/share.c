@@ -147,6 +147,12 @@ static struct standing standing_of(const struct state *s, const struct contender
     return st;
 }
 
+/* load * GPU_PARTS / total, which fits where the product does not. */
+static uint64_t per_gpu(uint64_t load, uint64_t total)
+{
+    return load / total * GPU_PARTS + load % total * GPU_PARTS / total;
+}
+
 void share_line_up(const struct state *s, struct job *const *v, size_t n)
 {
     struct user_share *u;
@@ -160,7 +166,7 @@ void share_line_up(const struct state *s, struct job *const *v, size_t n)
         if (!u || model == IX_NONE)
             continue;
         st = standing_of(s, &c);
-        v[i]->turn_share = (uint64_t)((wide_t)st.load * GPU_PARTS / st.total);
+        v[i]->turn_share = per_gpu(st.load, st.total);
         u->ahead[model] += demand_parts(v[i]->demand, model);
     }
     for (size_t i = 0; i < n && s->settings->shares_users; i++) {
