@@ -176,7 +176,7 @@ static int read_profile(const struct yaml_at *at, void *out, struct err *err)
     if (yaml_string(at, &s, err))
         return -1;
     if (!*s || strlen(s) > MIG_PROFILE_MAX ||
-        strspn(s, "0123456789abcdefghijklmnopqrstuvwxyz.") != strlen(s))
+        strspn(s, "0123456789abcdefghijklmnopqrstuvwxyz.-") != strlen(s))
         return yaml_fail(at, err, "\"%.40s\" is no MIG profile; write it like 1g.10gb", s);
     ((struct mig *)out)->profile = s;
     return 0;

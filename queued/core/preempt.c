@@ -288,10 +288,15 @@ static void begin(struct plan *p)
     }
 }
 
+/* What holds nothing that is charged was refunded, or never was charged. */
 static bool ends_anyway(const struct job *v)
 {
+    bool is_charged = false;
+
+    for (uint32_t r = 0; r < v->demand->n_roles; r++)
+        is_charged = is_charged || v->models[r] != MODELS_MAX;
     return (v->state == JOB_STOPPING || v->state == JOB_PREEMPTING) &&
-           (v->charged_parts || !v->demand->takes_gpus);
+           (v->charged_parts || !is_charged);
 }
 
 /* Cluster and tenants once all that leaves anyway has left. */

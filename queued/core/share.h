@@ -15,7 +15,7 @@ enum { SHARE_BITS = 32 };
 /* Usage of one who always held so many parts of GPUs. */
 static inline uint64_t share_held(uint64_t parts)
 {
-    return (parts << SHARE_BITS) / GPU_PARTS;
+    return (parts / GPU_PARTS << SHARE_BITS) + (parts % GPU_PARTS << SHARE_BITS) / GPU_PARTS;
 }
 
 /* Usage now of one who holds parts since p was written; 0 when half_life is (past does not count).

@@ -85,7 +85,7 @@ static char *model_of(struct arena *a, const struct state *s, const struct job *
     for (uint32_t r = 0; r < d->n_roles; r++) {
         const struct demand_role *role = &d->roles[r];
 
-        if (role->each.amount[RES_GPUS] == 0)
+        if (!role->takes_gpus)
             continue;
         if (j->n_members && j->models[r] < settings->n_models)
             add_once(&text, settings->models[j->models[r]].name);

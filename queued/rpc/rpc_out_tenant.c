@@ -52,7 +52,9 @@ static Queued__V1__TenantModel *tenant_model(struct arena *a, const struct state
     m->has_past_milli = m->has_share_permille = m->has_lent = true;
     m->past_milli = milli(past);
     m->share_permille = total ? (milli(past) + mig_milli(t->used[model])) * GPU_PARTS / total : 0;
-    idle = m->has_quota && m->used < (uint64_t)m->quota ? (uint64_t)m->quota - m->used : 0;
+    idle = quota > 0 && t->used[model] < (uint64_t)quota
+               ? ((uint64_t)quota - t->used[model]) / GPU_PARTS
+               : 0;
     m->lent = idle > free ? idle - free : 0;
     return m->has_quota || m->has_limit || t->used[model] > 0 || m->past_milli > 0 ? m : NULL;
 }

@@ -14,22 +14,27 @@ bool mig_is(const char *resource)
     return strncmp(resource, MIG_PREFIX, strlen(MIG_PREFIX)) == 0;
 }
 
-/* SLICESg.MEMORYgb, and what else the device can do behind a point: 1g.10gb.me. */
+/* SLICESg.MEMORYgb, and what else the device can do behind a point: 1g.10gb.me. Not what stands for
+ * one device that several pods share. */
 uint32_t mig_slices(const char *resource)
 {
     static const char is_profile[] = {[1] = 1, [2] = 1, [3] = 1, [4] = 1, [SLICES_MOST] = 1};
-    const char *p = resource + strlen(MIG_PREFIX);
+    const char *p;
     uint32_t slices;
     size_t digits;
 
-    if (!mig_is(resource) || *p < '1' || *p > '0' + SLICES_MOST)
+    if (!mig_is(resource))
+        return 0;
+    p = resource + strlen(MIG_PREFIX);
+    if (*p < '1' || *p > '0' + SLICES_MOST)
         return 0;
     slices = (uint32_t)(*p - '0');
     digits = strncmp(p + 1, "g.", 2) == 0 ? strspn(p + 3, "0123456789") : 0;
     if (!is_profile[slices] || digits < 1 || digits > 4 || strncmp(p + 3 + digits, "gb", 2) != 0)
         return 0;
     p += 5 + digits;
-    return *p == '\0' || (*p == '.' && p[1]) ? slices : 0;
+    return *p == '\0' || ((*p == '.' || *p == '-') && p[1] && strcmp(p, ".shared") != 0) ? slices
+                                                                                         : 0;
 }
 
 uint32_t mig_parts(const struct settings *s, uint32_t model, uint32_t slices)

@@ -467,7 +467,7 @@ bool defrag_plan_for(const struct state *s, const struct job *taker, usec_t now,
 
         if (!has_enough(s, taker->demand, m))
             continue;
-        f.gpus[m] = taker->demand->gpus;
+        f.gpus[m] = taker->demand->gpus * GPU_PARTS;
         f.shadow = *s;
         f.shadow.now = now;
         f.taker = *taker;

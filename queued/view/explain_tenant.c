@@ -244,13 +244,15 @@ bool explain_unlent(const struct state *s, const struct job *j, struct explain *
             break;
         need = 0;
     }
+    unlent =
+        (unlent + GPU_PARTS - 1) / GPU_PARTS; /* of a GPU that is used in part nothing is left */
     number(x, "needed_gpus", need);
-    number(x, "unlent_gpus", unlent / GPU_PARTS);
+    number(x, "unlent_gpus", unlent);
     say(x, "TenantShare",
         "needs %llu GPUs beyond the quota; %llu are free, of which %llu are kept for tenants that "
         "do not lend them",
         (unsigned long long)need, (unsigned long long)(free / GPU_PARTS),
-        (unsigned long long)(unlent / GPU_PARTS));
+        (unsigned long long)unlent);
     next_step(x, "'queuectl quota' shows who keeps them; starts when more are free");
     return need > 0;
 }

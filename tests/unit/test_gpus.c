@@ -279,10 +279,20 @@ static void slices_of_profiles(void **state)
         const char *name;
         uint32_t slices;
     } rows[] = {
-        {MIG_PREFIX "1g.10gb", 1},      {MIG_PREFIX "3g.40gb", 3},    {MIG_PREFIX "7g.141gb", 7},
-        {MIG_PREFIX "1g.10gb.me", 1},   {MIG_PREFIX "1g.10gb.", 0},   {MIG_PREFIX "5g.10gb", 0},
-        {MIG_PREFIX "1g.gb", 0},        {MIG_PREFIX "8g.10gb", 0},    {MIG_PREFIX "", 0},
-        {MIG_PREFIX "1g.10gbx", 0},     {MIG_PREFIX "1c.3g.20gb", 0}, {"nvidia.com/gpu", 0},
+        {MIG_PREFIX "1g.10gb", 1},
+        {MIG_PREFIX "3g.40gb", 3},
+        {MIG_PREFIX "7g.141gb", 7},
+        {MIG_PREFIX "1g.10gb.me", 1},
+        {MIG_PREFIX "1g.24gb-me", 1},
+        {MIG_PREFIX "1g.10gb.shared", 0},
+        {MIG_PREFIX "1g.10gb.", 0},
+        {MIG_PREFIX "5g.10gb", 0},
+        {MIG_PREFIX "1g.gb", 0},
+        {MIG_PREFIX "8g.10gb", 0},
+        {MIG_PREFIX "", 0},
+        {MIG_PREFIX "1g.10gbx", 0},
+        {MIG_PREFIX "1c.3g.20gb", 0},
+        {"nvidia.com/gpu", 0},
         {"example.com/mig-1g.10gb", 0},
     };
     char text[FORMAT_MAX];
