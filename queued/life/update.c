@@ -24,7 +24,8 @@ static int check_job(const struct state *s, const struct ev_update *ev, const st
 {
     const char *ns = ev->spec->ns;
     bool is_begun = j->array && j->array->n_kept;
-    bool had_pods = j->attempt > (j->claim ? 1u : 0u); /* a claim counts as an attempt, without */
+    /* a claim counts as an attempt, without pods; indices of an array may have come and gone */
+    bool had_pods = j->attempt > (j->claim ? 1u : 0u) || j->has_service;
     enum job_state to;
 
     if (!job_fsm_next(j->state, JOB_EV_UPDATE, 0, &to))

@@ -201,6 +201,18 @@ static void a_job_that_had_pods_stays_in_its_namespace(void **state)
     assert_string_equal(j->tenant, "t/inner");
 }
 
+/* An array never has an attempt of its own; what began of it may be forgotten by now. */
+static void a_job_with_a_service_stays_in_its_namespace(void **state)
+{
+    struct core *c = *state;
+    struct job *j = submitted(c, "job", 2);
+
+    j->has_service = true;
+    assert_int_equal(update(c, j, of_tenant(site_spec("job", 2, 8), "u", "u")).code, ERR_CONFLICT);
+    j->has_service = false;
+    assert_int_equal(update(c, j, of_tenant(site_spec("job", 2, 8), "u", "u")).code, ERR_OK);
+}
+
 static void a_job_that_does_not_wait_is_refused_with_what_to_do(void **state)
 {
     struct core *c = *state;
@@ -295,6 +307,7 @@ int main(void)
         TEST(a_job_whose_nodes_are_being_freed_gives_them_up_when_it_is_changed),
         TEST(a_job_moves_to_another_tenant_with_its_count),
         TEST(a_job_that_had_pods_stays_in_its_namespace),
+        TEST(a_job_with_a_service_stays_in_its_namespace),
         TEST(a_job_that_does_not_wait_is_refused_with_what_to_do),
         TEST(of_two_changes_of_one_spec_the_second_is_refused),
         TEST(the_same_request_again_changes_nothing),
