@@ -85,6 +85,8 @@ enum api_verdict api_classify(const struct http_answer *a, struct api_status *re
     take_first_line(a, &s);
     api_read_status(a->body, a->len, &s);
     str_make_line(s.message); /* users and logs see it */
+    if (!s.message[strspn(s.message, " ")])
+        (void)snprintf(s.message, sizeof(s.message), "HTTP status %d", s.code);
     *ret = s;
     if (s.code == 401 || s.code == 429)
         return API_RETRY;

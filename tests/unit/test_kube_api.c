@@ -164,6 +164,7 @@ static void answers_that_are_no_status_are_judged_by_their_code(void **state)
         {302, "", -1, API_REFUSED, "HTTP status 302"},
         {403, "{\"code\":403,\"message\":\"denied:\\nline \\u001b[2Jtwo\"}", -1, API_REFUSED,
          "denied: line  [2Jtwo"},
+        {410, "{\"code\":410,\"message\":\"\\n\\u001b \"}", -1, API_REFUSED, "HTTP status 410"},
     };
     struct api_status s;
 
