@@ -169,14 +169,6 @@ static struct job *tell_next(const struct state *s, struct claim *k)
     return NULL;
 }
 
-/* Does a tenant stand on the path of another? */
-static bool is_above(const struct state *s, uint32_t tenant, uint32_t of)
-{
-    while (of != IX_NONE && of != tenant)
-        of = s->settings->tenants[of].parent;
-    return of != IX_NONE;
-}
-
 /* What gangs that have yet to be told hold of a tenant's limit; pods count once they are told. */
 static uint64_t untold(const struct state *s, const struct claim *k, uint32_t tenant,
                        uint32_t model)
@@ -186,7 +178,8 @@ static uint64_t untold(const struct state *s, const struct claim *k, uint32_t te
     for (uint32_t i = k->n_told; i < k->n_victims; i++) {
         const struct job *v = k->victims[i].pod ? NULL : claim_victim(s, &k->victims[i]);
 
-        if (!v || !v->is_leaving || v->move || !is_above(s, tenant, v->tenant_ix))
+        if (!v || !v->is_leaving || v->move ||
+            !settings_is_above(s->settings, tenant, v->tenant_ix))
             continue;
         job_gpus(v, v->models, gpus);
         sum += gpus[model];
@@ -201,7 +194,7 @@ static bool may_stay(const struct state *s, const struct job *taker)
 
     for (uint32_t t = 0; t < s->settings->n_tenants && k->n_told < k->n_victims; t++) {
         const struct tenant *tenant = &s->tenants.v[t];
-        bool is_takers = is_above(s, t, taker->tenant_ix);
+        bool is_takers = settings_is_above(s->settings, t, taker->tenant_ix);
 
         for (uint32_t m = 0; m < s->settings->n_models; m++) {
             int64_t limit = tenant_own_limit(&s->tenants, t, m);

@@ -228,7 +228,7 @@ void job_set_texts(struct job *j, const struct job_texts *texts);
 void job_destroy(struct job *j);
 /* Pods: members that are neither absent nor spare. */
 uint32_t job_size(const struct job *j);
-/* GPUs that it is charged on these models (per role), or needs at least. */
+/* What it is charged on these models (per role), or needs at least; in parts of GPUs (mig.h). */
 void job_gpus(const struct job *j, const uint8_t *models, uint64_t ret[MODELS_MAX]);
 /* When its run is over, by maxRuntime and what it keeps to. It has run. */
 usec_t job_run_end(const struct job *j);
@@ -276,8 +276,8 @@ bool job_shares_slice(const struct job *j, const struct member *a, const struct 
 bool job_member_holds(const struct member *m);
 /* It ends with the next tick. */
 bool job_is_overdue(const struct job *j, usec_t now);
-/* Count what its GPUs are, by model, at its tenant. */
-typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t gpus);
+/* Count what it is charged, by model, at its tenant. */
+typedef void tenant_count(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
 void job_count_gpus(struct tenants *t, const struct job *j, tenant_count *count);
 /* The same of so many pods of a role, and of those that are going. */
 /* What one pod of a role is charged, of the model that it is placed on; 0: nothing. */

@@ -165,11 +165,7 @@ int window_check(const struct state *s, const struct ev_window *ev, struct err *
 
 bool window_is_of(const struct state *s, const struct window *w, const struct job *j)
 {
-    uint32_t t = j->tenant_ix;
-
-    while (t != IX_NONE && t != w->tenant_ix)
-        t = s->settings->tenants[t].parent;
-    return t != IX_NONE;
+    return settings_is_above(s->settings, w->tenant_ix, j->tenant_ix);
 }
 
 static usec_t end_of(const struct job *j, usec_t start)

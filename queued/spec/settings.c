@@ -125,6 +125,13 @@ uint32_t settings_tenant(const struct settings *s, const char *path)
     return IX_NONE;
 }
 
+bool settings_is_above(const struct settings *s, uint32_t tenant, uint32_t of)
+{
+    while (of != IX_NONE && of != tenant)
+        of = s->tenants[of].parent;
+    return of != IX_NONE;
+}
+
 /* The tenant or the nearest ancestor that lists namespaces; NULL when none does. */
 static const struct tenant_setting *namespace_owner(const struct settings *s, uint32_t tenant)
 {

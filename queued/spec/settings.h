@@ -144,6 +144,8 @@ const char *settings_alias(const struct settings *s, const char *name);
 uint32_t settings_licence(const struct settings *s, const char *name);
 uint32_t settings_class(const struct settings *s, const char *name);
 uint32_t settings_tenant(const struct settings *s, const char *path);
+/* Does a tenant stand on the path of another, or is it the same? IX_NONE has nobody above. */
+bool settings_is_above(const struct settings *s, uint32_t tenant, uint32_t of);
 /* Default namespace of a tenant (its own or the nearest ancestor's); NULL when there is none. */
 const char *settings_namespace(const struct settings *s, uint32_t tenant);
 /* May jobs of this tenant run in this namespace? */

@@ -21,6 +21,13 @@
 
 enum { SEEDS = 150, STEPS = 60 };
 
+static void make(struct core *c)
+{
+    core_init(c);
+    core_nodes(c, 4);
+    core_up(c);
+}
+
 static void submit(struct core *c, struct rng *g, int32_t priority)
 {
     uint32_t each = rng_one_in(g, 3) ? 4 : 8;
@@ -78,9 +85,7 @@ static void a_reserved_start_never_moves_later(void **state)
         struct rng g = {seed};
         struct core c;
 
-        core_init(&c);
-        core_nodes(&c, 4);
-        core_up(&c);
+        make(&c);
         w.job.v = 0;
         for (int step = 0; step < STEPS; step++) {
             core_pass(&c, rng_between(&g, 1, 300) * USEC_PER_SEC);
@@ -144,9 +149,7 @@ static void what_a_reservation_leaves_follows_the_cluster(void **state)
         struct rng g = {seed};
         struct core c;
 
-        core_init(&c);
-        core_nodes(&c, 4);
-        core_up(&c);
+        make(&c);
         for (int step = 0; step < STEPS; step++) {
             core_pass(&c, rng_between(&g, 1, 300) * USEC_PER_SEC);
             run_some(&c, &g);
