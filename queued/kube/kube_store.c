@@ -36,6 +36,7 @@ struct entry {
 
 struct goodbye {
     struct goodbye *prev, *next;
+    struct event *last; /* how it ended, told first; NULL: nothing is to be told */
     struct store_gone gone;
 };
 
@@ -62,23 +63,41 @@ int kube_rv_compare(const char *a, const char *b)
     return la != lb ? (la < lb ? -1 : 1) : strcmp(a, b);
 }
 
-static void drop_fact(struct kube_store *s, struct entry *e)
+static void fact_destroy(struct event *fact)
 {
-    if (!e->fact)
-        return;
+    if (fact)
+        event_fini(fact);
+    free(fact);
+}
+
+/* Out of the queue: the caller has it. */
+static struct event *take_fact(struct kube_store *s, struct entry *e)
+{
+    struct event *fact = e->fact;
+
+    if (!fact)
+        return NULL;
     DL_DELETE(s->facts, e);
     s->n_facts--;
-    event_fini(e->fact);
-    free(e->fact);
     e->fact = NULL;
+    return fact;
+}
+
+static bool is_final(const struct kube_store *s, const struct event *fact)
+{
+    return fact && s->kind->is_final && s->kind->is_final(fact);
 }
 
 static void say_goodbye(struct kube_store *s, struct entry *e)
 {
     struct goodbye *g = xcalloc(1, sizeof(*g));
     const char *slash = strchr(e->key, '/');
+    struct event *fact = take_fact(s, e);
 
-    drop_fact(s, e);
+    if (is_final(s, fact))
+        g->last = fact;
+    else
+        fact_destroy(fact);
     memcpy(g->gone.ns, e->key, (size_t)(slash - e->key)); /* identify() checked the lengths */
     memcpy(g->gone.name, slash + 1, strlen(slash + 1));
     memcpy(g->gone.uid, e->uid, sizeof(e->uid));
@@ -204,7 +223,9 @@ static void put(struct kube_store *s, const struct object_fields *object, bool i
     e->attempt = id.attempt;
     memcpy(e->uid, id.uid, sizeof(e->uid));
     memcpy(e->rv, rv, sizeof(e->rv));
-    if (e->fact) {
+    if (is_final(s, e->fact)) {
+        event_fini(&fact);
+    } else if (e->fact) {
         event_fini(e->fact);
         *e->fact = fact;
     } else {
@@ -368,6 +389,13 @@ static bool flush_goodbyes(struct kube_store *s, struct inbox *inbox, size_t spa
         struct goodbye *g = s->goodbyes;
         struct event ev = {.kind = EV_NONE};
 
+        if (g->last) {
+            if (!inbox_push(inbox, g->last))
+                return false;
+            free(g->last);
+            g->last = NULL;
+            continue;
+        }
         s->kind->gone(&g->gone, &ev);
         if (!inbox_push(inbox, &ev)) {
             event_fini(&ev);
@@ -388,10 +416,7 @@ bool kube_store_flush(struct kube_store *s, struct inbox *inbox, size_t spare)
 
         if (!inbox_push(inbox, e->fact))
             return false;
-        DL_DELETE(s->facts, e);
-        s->n_facts--;
-        free(e->fact);
-        e->fact = NULL;
+        free(take_fact(s, e)); /* what it holds is the inbox's now */
     }
     return !s->facts;
 }
@@ -436,11 +461,12 @@ void kube_store_destroy(struct kube_store *s)
         return;
     HASH_ITER(hh, s->entries, e, next)
     {
-        drop_fact(s, e);
+        fact_destroy(take_fact(s, e));
         entry_remove(s, e);
     }
     DL_FOREACH_SAFE(s->goodbyes, g, after)
     {
+        fact_destroy(g->last);
         free(g);
     }
     arena_fini(&s->scratch);
@@ -483,6 +509,11 @@ static void pod_gone(const struct store_gone *gone, struct event *ret)
     ret->u.pod_gone = p;
 }
 
+static bool pod_is_final(const struct event *seen)
+{
+    return seen->u.pod->phase == POD_SUCCEEDED || seen->u.pod->phase == POD_FAILED;
+}
+
 const struct store_kind store_nodes = {.noun = "nodes",
                                        .path = "/api/v1/nodes",
                                        .kind = "Node",
@@ -498,4 +529,5 @@ const struct store_kind store_pods = {.noun = "pods",
                                       .read_json = pod_fields_json,
                                       .read_proto = pod_fields_proto,
                                       .seen = pod_seen,
-                                      .gone = pod_gone};
+                                      .gone = pod_gone,
+                                      .is_final = pod_is_final};

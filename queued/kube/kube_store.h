@@ -38,6 +38,9 @@ struct store_kind {
     /* Fill ret with the event of an object; false: it cannot be used, and is passed over. */
     bool (*seen)(const struct object_fields *object, struct event *ret);
     void (*gone)(const struct store_gone *gone, struct event *ret);
+    /* Does this event say how the object ended? Then nothing newer takes its place before it is
+     * told, not even that the object is gone. NULL: none does. */
+    bool (*is_final)(const struct event *seen);
 };
 
 extern const struct store_kind store_nodes, store_pods;

@@ -102,6 +102,55 @@ static void only_the_newest_fact_of_a_key_waits(void **state)
     teardown(&f);
 }
 
+/* Whoever collects a pod marks it first: both may come in one read. */
+static void how_a_pod_ended_is_told_before_it_is_gone(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    pod(&f, "ADDED", "u1", "10", "Running");
+    assert_string_equal(hear(&f), "+p/u1 1 ");
+    pod(&f, "MODIFIED", "u1", "11", "Failed");
+    pod(&f, "DELETED", "u1", "12", "Failed");
+    pod(&f, "ADDED", "u2", "13", "Pending");
+    assert_string_equal(hear(&f), "+p/u1 3 -p/u1 +p/u2 0 ");
+    pod(&f, "MODIFIED", "u2", "14", "Succeeded");
+    pod(&f, "ADDED", "u3", "16", "Succeeded"); /* another one has the name */
+    assert_string_equal(hear(&f), "+p/u2 2 -p/u2 +p/u3 2 ");
+    pod(&f, "DELETED", "u3", "17", "Succeeded");
+    assert_string_equal(hear(&f), "-p/u3 ");
+    teardown(&f);
+}
+
+static void the_first_end_is_the_one_that_is_told(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 8);
+    pod(&f, "ADDED", "u1", "10", "Succeeded");
+    pod(&f, "MODIFIED", "u1", "11", "Failed");
+    assert_string_equal(hear(&f), "+p/u1 2 ");
+    pod(&f, "MODIFIED", "u1", "12", "Failed");
+    pod(&f, "DELETED", "u1", "13", "Failed");
+    teardown(&f); /* what is not told is freed */
+}
+
+static void an_end_that_finds_no_room_is_told_later(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &store_pods, 1);
+    pod(&f, "ADDED", "u1", "10", "Failed");
+    pod(&f, "DELETED", "u1", "11", "Failed");
+    assert_string_equal(hear(&f), "+p/u1 3 ");
+    assert_string_equal(hear(&f), "-p/u1 ");
+    assert_string_equal(hear(&f), "");
+    teardown(&f);
+}
+
 static void an_older_version_of_the_same_uid_is_passed_over(void **state)
 {
     struct fixture f;
@@ -470,6 +519,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_newest_fact_of_a_key_waits),
+        cmocka_unit_test(how_a_pod_ended_is_told_before_it_is_gone),
+        cmocka_unit_test(the_first_end_is_the_one_that_is_told),
+        cmocka_unit_test(an_end_that_finds_no_room_is_told_later),
         cmocka_unit_test(an_older_version_of_the_same_uid_is_passed_over),
         cmocka_unit_test(another_uid_under_the_same_name_is_an_end_and_a_beginning),
         cmocka_unit_test(an_event_of_a_uid_that_has_ended_is_late),
