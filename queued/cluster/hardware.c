@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "util/parse.h"
 #include "util/str.h"
 
 const char *hardware_words(const struct cluster *c, const struct demand_role *r)
@@ -19,6 +20,21 @@ void hardware_asks(const struct demand_role *r, struct resources *ret)
 {
     role_asks(r, !r->has_cpu && r->has_share ? r->share_cpu_milli : -1,
               !r->has_memory && r->has_share ? r->share_memory_bytes : -1, ret);
+}
+
+const char *hardware_amount(char buf[HARDWARE_TEXT_MAX], const struct cluster *c, int dim,
+                            int64_t amount)
+{
+    char number[FORMAT_MAX];
+
+    if (dim == RES_CPU)
+        format_cpu(number, amount);
+    else if (dim == RES_MEMORY || dim == RES_EPHEMERAL || dim == RES_GPU_BYTES)
+        format_bytes(number, amount);
+    else
+        (void)snprintf(number, sizeof(number), "%lld", (long long)amount);
+    (void)snprintf(buf, HARDWARE_TEXT_MAX, "%s %s", number, c->names.name[dim]);
+    return buf;
 }
 
 /* What was said, and how many of the nodes that have the GPUs are out, for what each. */
@@ -53,7 +69,10 @@ const char *hardware_never(const struct cluster *c, const struct demand_role *r,
 {
     unsigned gpus = (unsigned)r->each.amount[RES_GPUS];
     const char *model = hardware_words(c, r);
+    char amount[HARDWARE_TEXT_MAX], each[HARDWARE_TEXT_MAX + 8] = "";
+    struct resources asks;
 
+    hardware_asks(r, &asks);
     if (k->nodes == 0) {
         (void)snprintf(text, size, "no node has %u %s, healthy or not", gpus, model);
         return "NoSuchHardware";
@@ -66,10 +85,15 @@ const char *hardware_never(const struct cluster *c, const struct demand_role *r,
                                                                 : "NoSuchHardware";
     }
     if (k->capacity_slots < r->replicas) {
+        if (gpus)
+            (void)snprintf(each, sizeof(each), " of %u %s", gpus, model);
+        else if (!k->capacity_slots && k->lacking >= 0)
+            (void)snprintf(each, sizeof(each), " with %s",
+                           hardware_amount(amount, c, k->lacking, asks.amount[k->lacking]));
         (void)snprintf(text, size,
-                       "role %s needs room for %u pods of %u %s, the whole cluster has %llu, "
+                       "role %s needs room for %u pods%s, the whole cluster has %llu, "
                        "healthy or not",
-                       r->name, r->replicas, gpus, model, (unsigned long long)k->capacity_slots);
+                       r->name, r->replicas, each, (unsigned long long)k->capacity_slots);
         add_refusals(k, text, size);
         return "NoSuchHardware";
     }

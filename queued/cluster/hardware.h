@@ -13,6 +13,10 @@
 const char *hardware_words(const struct cluster *c, const struct demand_role *r);
 /* What one pod takes, with the share of a node for what was left out, if that is known. */
 void hardware_asks(const struct demand_role *r, struct resources *ret);
+/* "500m cpu", "1500Gi memory", "2 example.com/nic": an amount of a dimension. Returns buf. */
+enum { HARDWARE_TEXT_MAX = LABEL_KEY_MAX + 48 };
+const char *hardware_amount(char buf[HARDWARE_TEXT_MAX], const struct cluster *c, int dim,
+                            int64_t amount);
 /* The reason's code why the cluster, empty and healthy, could never take the role, words in text;
  * NULL: it could. k: of census_take(). */
 const char *hardware_never(const struct cluster *c, const struct demand_role *r,

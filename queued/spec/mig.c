@@ -7,6 +7,8 @@
 #include "util/mem.h"
 #include "util/parse.h"
 
+#define SHARED ".shared"
+
 enum { SLICES_MOST = 7 };
 
 bool mig_is(const char *resource)
@@ -21,7 +23,7 @@ uint32_t mig_slices(const char *resource)
     static const char is_profile[] = {[1] = 1, [2] = 1, [3] = 1, [4] = 1, [SLICES_MOST] = 1};
     const char *p;
     uint32_t slices;
-    size_t digits;
+    size_t digits, rest;
 
     if (!mig_is(resource))
         return 0;
@@ -33,8 +35,10 @@ uint32_t mig_slices(const char *resource)
     if (!is_profile[slices] || digits < 1 || digits > 4 || strncmp(p + 3 + digits, "gb", 2) != 0)
         return 0;
     p += 5 + digits;
-    return *p == '\0' || ((*p == '.' || *p == '-') && p[1] && strcmp(p, ".shared") != 0) ? slices
-                                                                                         : 0;
+    rest = strlen(p);
+    if (rest >= strlen(SHARED) && !strcmp(p + rest - strlen(SHARED), SHARED))
+        return 0;
+    return !rest || ((*p == '.' || *p == '-') && rest > 1) ? slices : 0;
 }
 
 uint32_t mig_parts(const struct settings *s, uint32_t model, uint32_t slices)

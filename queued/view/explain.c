@@ -2,6 +2,7 @@
 /* explain.c - the one reason, by the precedence of explain.def, with numbers and a next step. */
 #include "view/explain.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "core/mend.h"
 #include "core/order.h"
 #include "core/relax.h"
+#include "util/parse.h"
 #include "util/str.h"
 
 enum { AHEAD_NAMED = 3 };
@@ -33,6 +35,8 @@ static const char *level_name(const struct settings *st, uint32_t hierarchy, uin
 static void add_each(struct str *b, const struct cluster *c, const struct demand_role *r)
 {
     const char *glue = "";
+    struct resources asks;
+    char cpus[FORMAT_MAX];
 
     for (uint32_t i = RES_EXTENDED; i < c->names.n && r->takes_gpus; i++) {
         if (!c->names.slices[i] || r->each.amount[i] == 0)
@@ -40,7 +44,12 @@ static void add_each(struct str *b, const struct cluster *c, const struct demand
         str_addf(b, "%s%lld %s", glue, (long long)r->each.amount[i], c->names.name[i]);
         glue = " + ";
     }
-    if (!*glue)
+    hardware_asks(r, &asks);
+    if (!*glue && !r->takes_gpus && asks.amount[RES_CPU])
+        str_addf(b, "%s CPU", format_cpu(cpus, asks.amount[RES_CPU]));
+    else if (!*glue && !r->takes_gpus)
+        str_add(b, "the default CPU");
+    else if (!*glue)
         str_addf(b, "%lld %s", (long long)r->each.amount[RES_GPUS], hardware_words(c, r));
     else if (r->n_models == 1)
         str_addf(b, " of %s", hardware_words(c, r));
@@ -209,6 +218,7 @@ static void say_other(const struct state *s, const struct demand_role *r,
 {
     bool has_gpus = asks->amount[RES_GPUS] > 0;
     int dim = k->lacking >= 0 ? k->lacking : RES_CPU;
+    char amount[HARDWARE_TEXT_MAX];
 
     if (dim == RES_ALONE) {
         say(x, r->is_alone ? "NeedsWholeNodes" : "InsufficientOther",
@@ -223,16 +233,15 @@ static void say_other(const struct state *s, const struct demand_role *r,
         return;
     }
     if (s->cluster.names.slices[dim]) {
-        say(x, "InsufficientGPUs",
-            "%s: %lld asked for each pod of role %s, free for %llu of %u pods",
-            s->cluster.names.name[dim], (long long)asks->amount[dim], r->name,
+        say(x, "InsufficientGpus", "%s asked for each pod of role %s, free for %llu of %u pods",
+            hardware_amount(amount, &s->cluster, dim, asks->amount[dim]), r->name,
             (unsigned long long)k->all_slots, r->replicas);
         next_step(x, "starts when such devices are free; 'queuectl nodes' shows who has them");
         return;
     }
-    say(x, "InsufficientOther", "%s%s does not%s: %lld asked for each pod of role %s",
+    say(x, "InsufficientOther", "%s%s does not%s: %s asked for each pod of role %s",
         has_gpus ? "GPUs fit; " : "", s->cluster.names.name[dim], has_gpus ? "" : " fit",
-        (long long)asks->amount[dim], r->name);
+        hardware_amount(amount, &s->cluster, dim, asks->amount[dim]), r->name);
     next_step(x, "ask for less %s", s->cluster.names.name[dim]);
 }
 
@@ -309,6 +318,7 @@ static unsigned precedence(const char *code)
     for (unsigned i = 0; i < ARRAY_LEN(codes); i++)
         if (strcmp(codes[i], code) == 0)
             return i;
+    assert(!*code); /* what is said is in the table */
     return ARRAY_LEN(codes);
 }
 

@@ -32,6 +32,7 @@ static struct explain why(struct core *c, struct spec *spec, const char *code)
     explain_job(c->state, j, c->now, &x);
     assert_string_equal(x.code, code);
     assert_true(x.text[0]);
+    assert_null(strstr(x.asks, " 0 CPU"));
     return x;
 }
 
@@ -161,7 +162,7 @@ static void another_resource_is_named(void **state)
     core_cycle(c);
     s->roles[0].replicas = 4;
     s->roles[0].cpu_milli = 95500;
-    assert_non_null(strstr(why(c, s, "InsufficientOther").text, "cpu"));
+    assert_non_null(strstr(why(c, s, "InsufficientOther").text, "95500m cpu"));
 }
 
 static void a_limit_that_is_full_now_is_told_from_one_that_is_too_small(void **state)
@@ -288,7 +289,12 @@ static void what_no_node_has_goes_before_what_is_used_up(void **state)
     (void)core_submit(c, cpu);
     assert_int_equal(core_cycle(c), 1);
     x = why(c, s, "InsufficientOther");
-    assert_non_null(strstr(x.text, "memory"));
+    assert_non_null(strstr(x.text, "100Ti memory asked"));
+    cpu = site_spec("large", 1, 0);
+    cpu->roles[0].cpu_milli = 500000;
+    x = why(c, cpu, "NoSuchHardware");
+    assert_non_null(strstr(x.text, "1 pods with 500 cpu, the whole cluster has 0"));
+    assert_string_equal(x.asks, "1 pods x 500 CPU");
 }
 
 static void each_way_in_which_nodes_are_out_is_counted(void **state)

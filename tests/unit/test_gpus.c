@@ -269,8 +269,14 @@ static void a_profile_that_no_node_has_free_is_named_with_numbers(void **state)
     j = core_job(c, core_submit(c, asks(MIG, 2)));
     assert_int_equal(core_cycle(c), 0);
     explain_job(c->state, j, c->now, &x);
-    assert_string_equal(x.code, "InsufficientGPUs");
-    assert_non_null(strstr(x.text, MIG ": 2 asked for each pod"));
+    assert_string_equal(x.code, "InsufficientGpus");
+    assert_non_null(strstr(x.text, "2 " MIG " asked for each pod"));
+    j = core_job(c, core_submit(c, asks(MIG_PREFIX "7g.80gb", 1)));
+    assert_int_equal(core_cycle(c), 0);
+    explain_job(c->state, j, c->now, &x);
+    assert_string_equal(x.code, "NoSuchHardware");
+    assert_non_null(
+        strstr(x.text, "1 pods with 1 nvidia.com/mig-7g.80gb, the whole cluster has 0"));
 }
 
 static void slices_of_profiles(void **state)
@@ -285,6 +291,7 @@ static void slices_of_profiles(void **state)
         {MIG_PREFIX "1g.10gb.me", 1},
         {MIG_PREFIX "1g.24gb-me", 1},
         {MIG_PREFIX "1g.10gb.shared", 0},
+        {MIG_PREFIX "1g.10gb.me.shared", 0},
         {MIG_PREFIX "1g.10gb.", 0},
         {MIG_PREFIX "5g.10gb", 0},
         {MIG_PREFIX "1g.gb", 0},
