@@ -266,6 +266,8 @@ struct queued_change {
     enum queued_verb verb;
     const char *job;    /* name, id or unique prefix */
     const char *reason; /* NULL none */
+    int64_t grace_us; /* QUEUED_CANCEL: at most so long until SIGKILL, one second or more; 0: as the
+                         job says. A job that is being stopped may get less, too */
 };
 
 struct queued_changed {

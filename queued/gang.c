@@ -43,8 +43,7 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
     *g = (struct gang){.job = j->id,
                        .attempt = j->attempt,
                        .spec = spec,
-                       .grace_us = is_stop && job_has_saved(j) ? USEC_PER_SEC : j->grace_us,
-                       .has_saved = is_stop && job_has_saved(j),
+                       .cut_us = is_stop ? job_cut_us(j) : 0,
                        .asked_us = is_stop && job_is_asked(j) ? j->state_since : 0,
                        .has_service = j->has_service || (parent && parent->has_service),
                        .has_budget = j->has_budget,
@@ -52,6 +51,7 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
                        .array = parent ? parent->id : (struct job_id){0},
                        .array_index = j->array_index,
                        .size = j->n_members};
+    g->grace_us = g->cut_us ? g->cut_us : j->grace_us;
     (void)str_copy(g->job_name, sizeof(g->job_name), j->base); /* same bounds */
     (void)str_copy(g->ns, sizeof(g->ns), j->ns);
     (void)str_copy(g->tenant, sizeof(g->tenant), j->tenant);

@@ -14,6 +14,7 @@
 #include "cli.h"
 #include "print_job.h"
 #include "util/mem.h"
+#include "util/parse.h"
 #include "util/vec.h"
 
 typedef VEC(struct queued_changed) changed_list;
@@ -105,7 +106,8 @@ int change_jobs(const struct job_change *x, struct queued_client *c, const char 
 
     for (size_t i = 0; i < n && !is_gone; i += r->n) {
         for (r->n = 0; r->n < at_once && i + r->n < n; r->n++)
-            r->asked[r->n] = (struct queued_change){x->verb, names[i + r->n], x->reason};
+            r->asked[r->n] =
+                (struct queued_change){x->verb, names[i + r->n], x->reason, x->grace_us};
         run_round(x, c, r);
         is_gone = show_round(x, r, &done, &rc);
     }
@@ -120,6 +122,8 @@ struct selection {
     const struct job_command *command;
     bool all, yes;
     const char *tenant;
+    const char *grace;
+    bool is_forced;
     struct cli_texts labels;
     struct arena arena;
     VEC(const char *) names;
@@ -199,6 +203,25 @@ static int change_selected(struct selection *x)
     return rc;
 }
 
+/* --grace and --force of a cancel. */
+static int read_grace(struct selection *x)
+{
+    struct job_change *change = x->command->change;
+    struct err err;
+    usec_t t = USEC_PER_SEC;
+
+    if (x->grace && x->is_forced)
+        return cli_usage("cancel: --grace or --force, not both");
+    if (x->grace && parse_duration(x->grace, &t, &err))
+        return cli_usage("cancel: --grace: %s", err.text);
+    if (t < USEC_PER_SEC)
+        return cli_usage("cancel: --grace %s: write one second or more; --force is the least",
+                         x->grace);
+    if (x->grace || x->is_forced)
+        change->grace_us = t;
+    return 0;
+}
+
 static int check_selection(struct selection *x, int argc, char **argv, int first)
 {
     const char *name = x->command->name;
@@ -216,7 +239,7 @@ static int check_selection(struct selection *x, int argc, char **argv, int first
         return cli_usage("%s: --tenant is empty: name one", name);
     if (x->command->change->reason && x->command->change->verb == QUEUED_CHECKPOINTED)
         return cli_usage("%s: a job has saved without a --reason", name);
-    return change_format(x->command->change) ? EXIT_USAGE : 0;
+    return read_grace(x) || change_format(x->command->change) ? EXIT_USAGE : 0;
 }
 
 int change_command(const struct job_command *command, int argc, char **argv)
@@ -228,9 +251,11 @@ int change_command(const struct job_command *command, int argc, char **argv)
         {"tenant", 0, OPTION_TEXT, &x.tenant},
         {"reason", 0, OPTION_TEXT, &command->change->reason},
         {"yes", 'y', OPTION_FLAG, &x.yes},
+        {"grace", 0, OPTION_TEXT, &x.grace}, /* the last two are of a cancel */
+        {"force", 0, OPTION_FLAG, &x.is_forced},
     };
-    int first, rc = cli_parse(&(struct cli_options){command->name, options, ARRAY_LEN(options)},
-                              argc, argv, &first);
+    size_t n = ARRAY_LEN(options) - (command->change->verb == QUEUED_CANCEL ? 0 : 2);
+    int first, rc = cli_parse(&(struct cli_options){command->name, options, n}, argc, argv, &first);
 
     rc = rc ? rc - 1 : check_selection(&x, argc, argv, first) ? EXIT_USAGE : change_selected(&x);
     vec_fini(&x.names);

@@ -12,6 +12,7 @@ struct job_change {
     enum queued_verb verb;
     const struct queued_update *update; /* instead of verb and reason; NULL none */
     const char *reason;                 /* NULL none */
+    int64_t grace_us;                   /* of a cancel; 0: as the job says */
     enum cli_format format;
     void (*print)(const struct queued_changed *job); /* its line in a table */
 };

@@ -93,11 +93,14 @@
 #define HELP_CANCEL                                                                                \
     "  queuectl cancel resnet-ddp-7f3k --reason \"wrong data\"\n"                                  \
     "  queuectl cancel -l sweep=lr -y\n"                                                           \
-    "  queuectl cancel --all --tenant vision\n\n"                                                  \
+    "  queuectl cancel --all --tenant vision\n"                                                    \
+    "  queuectl cancel resnet-ddp-7f3k --force\n\n"                                                \
     "queuectl cancel JOB...   stop jobs; one that has ended stays as it is\n\n"                    \
     "  -l KEY=VALUE,...     my jobs with these labels\n"                                           \
     "  --all --tenant T     all jobs of a tenant that you may cancel\n"                            \
     "  --reason TEXT        kept with the job\n"                                                   \
+    "  --grace T            kill what still runs after T, if checkpoint.grace is longer\n"         \
+    "  --force              the same after one second, also of a job that is being stopped\n"      \
     "  -y, --yes            do not ask\n"                                                          \
     "  -o FORMAT            table, name, json, yaml\n"
 

@@ -18,7 +18,7 @@ struct drain {
 /* A running job is told to save first; one that is still starting is stopped at once. */
 static int send_away(struct queued_client *c, const char *job, const char *reason)
 {
-    struct queued_change change = {QUEUED_PREEMPT, job, reason};
+    struct queued_change change = {.verb = QUEUED_PREEMPT, .job = job, .reason = reason};
     struct queued_changed done;
     struct queued_error e;
 

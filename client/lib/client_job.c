@@ -290,13 +290,20 @@ static int change_call(struct queued_client *c, uint16_t method, ProtobufCMessag
     return 0;
 }
 
+static void fill_change(Queued__V1__ChangeRequest *m, const struct queued_change *change)
+{
+    m->job = text(change->job);
+    m->reason = text(change->reason);
+    m->has_grace_us = change->grace_us != 0;
+    m->grace_us = (uint64_t)change->grace_us;
+}
+
 int queued_change(struct queued_client *c, const struct queued_change *change,
                   struct queued_changed *ret, struct queued_error *error)
 {
     Queued__V1__ChangeRequest request = QUEUED__V1__CHANGE_REQUEST__INIT;
 
-    request.job = text(change->job);
-    request.reason = text(change->reason);
+    fill_change(&request, change);
     return change_call(c, (uint16_t)change->verb, &request.base, ret, error);
 }
 
@@ -316,8 +323,7 @@ int queued_change_all(struct queued_client *c, const struct queued_change *chang
         return rc;
     for (size_t i = 0; i < n; i++) {
         queued__v1__change_request__init(&requests[i]);
-        requests[i].job = text(changes[i].job);
-        requests[i].reason = text(changes[i].reason);
+        fill_change(&requests[i], &changes[i]);
         asked[i] = (struct client_asked){.method = (uint16_t)changes[i].verb,
                                          .request = &requests[i].base};
     }

@@ -90,7 +90,8 @@ struct ev_verb {
     struct caller caller; /* already authorised for this job by rpc_auth */
     struct job_id job;
     enum job_verb verb;
-    char *why;           /* at most REASON_TEXT_MAX; owned, NULL none */
+    usec_t grace_us; /* VERB_CANCEL: at most so long until SIGKILL, from USEC_PER_SEC; 0: its own */
+    char *why;       /* at most REASON_TEXT_MAX; owned, NULL none */
     struct indices part; /* of a job array: these indices of it; owned, empty: the whole */
 };
 

@@ -165,15 +165,16 @@ struct job {
     usec_t attempt_at;          /* decision of the current attempt */
     usec_t running_at;          /* all members Running; 0 not yet */
     usec_t run_until;           /* it kept its place: the end of the run before; 0: none */
-    usec_t lost_at;      /* of the first member lacking, after its back-off; 0: none is missing */
-    usec_t resized_at;   /* of this attempt; 0: it has the size that it began with */
-    usec_t ended_at;     /* terminal since; 0 */
-    int32_t exit_code;   /* highest of the members; -1 unknown */
-    bool has_service;    /* a headless service was asked for and not yet removed */
-    bool has_budget;     /* so was a PodDisruptionBudget, by this attempt */
-    bool keeps;          /* Restarting: on the hosts that it has (kept.h) */
-    bool has_pods;       /* terminal, and finished pods are still kept */
-    uint32_t n_replaced; /* members of this attempt that went to another host. In memory only */
+    usec_t lost_at;       /* of the first member lacking, after its back-off; 0: none is missing */
+    usec_t resized_at;    /* of this attempt; 0: it has the size that it began with */
+    usec_t ended_at;      /* terminal since; 0 */
+    usec_t stop_grace_us; /* cancelled with a grace below its own; 0 */
+    int32_t exit_code;    /* highest of the members; -1 unknown */
+    bool has_service;     /* a headless service was asked for and not yet removed */
+    bool has_budget;      /* so was a PodDisruptionBudget, by this attempt */
+    bool keeps;           /* Restarting: on the hosts that it has (kept.h) */
+    bool has_pods;        /* terminal, and finished pods are still kept */
+    uint32_t n_replaced;  /* members of this attempt that went to another host. In memory only */
     uint32_t excluded[JOB_EXCLUDED_MAX]; /* node_ix that refused; IX_NONE empty. In memory only */
 
     VEC(struct dependency) waits; /* not met yet */

@@ -153,6 +153,7 @@ static void learn_uids(struct run *r, const struct gang *gang)
 void kube_gangs_stop(struct kube_gangs *g, const struct gang *gang)
 {
     struct run *r = run_find(g, gang->job);
+    bool is_shorter;
 
     if (r && r->gang.attempt != gang->attempt) {
         run_abandon(r);
@@ -164,12 +165,13 @@ void kube_gangs_stop(struct kube_gangs *g, const struct gang *gang)
     }
     r->gang.grace_us = gang->grace_us;
     learn_uids(r, gang);
-    for (uint32_t i = 0; i < r->gang.n_pods && gang->has_saved && !r->gang.has_saved; i++)
+    is_shorter = gang->cut_us && (!r->gang.cut_us || gang->cut_us < r->gang.cut_us);
+    for (uint32_t i = 0; i < r->gang.n_pods && is_shorter; i++)
         if (r->tasks[i].step == TASK_DELETED) /* once more, with a shorter grace */
             task_set(&r->tasks[i], TASK_DELETE, 0);
         else if (r->tasks[i].step == TASK_DELETE && r->tasks[i].is_timed) /* it was asked */
             task_set(&r->tasks[i], TASK_DELETE, 0);
-    r->gang.has_saved = gang->has_saved;
+    r->gang.cut_us = gang->cut_us;
     r->gang.asked_us = gang->asked_us;
     run_stop(r, gang->has_service);
 }

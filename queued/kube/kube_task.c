@@ -320,11 +320,19 @@ static void body_of_create(const struct task *t, struct str *body)
         kube_service_json(body, &t->run->gang);
 }
 
+int64_t task_cut_s(const struct task *t)
+{
+    return (t->run->gang.cut_us + USEC_PER_SEC - 1) / USEC_PER_SEC;
+}
+
 static void body_of_delete(const struct task *t, struct str *body)
 {
     str_add(body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":");
     str_add_json(body, t->uid);
-    str_add(body, t->pod && t->run->gang.has_saved ? "},\"gracePeriodSeconds\":1}" : "}}");
+    if (t->pod && task_cut_s(t))
+        str_addf(body, "},\"gracePeriodSeconds\":%lld}", (long long)task_cut_s(t));
+    else
+        str_add(body, "}}");
 }
 
 bool task_send(struct task *t)

@@ -120,6 +120,8 @@ void task_tell_refused(struct task *t, enum refusal_kind kind, const char *text)
 /* Does it stand beside the pods, as service or budget? */
 bool task_is_beside(const struct task *t);
 bool task_is_budget(const struct task *t);
+/* Seconds of grace that its DELETE names; 0: those of the pod. */
+int64_t task_cut_s(const struct task *t);
 /* A start can get no further here: tell it as "what: why". A budget is no reason to stop. */
 void task_refuse(struct task *t, enum refusal_kind kind, const char *what, const char *why);
 void task_tell_gone(struct task *t);

@@ -107,13 +107,14 @@ static void on_ask(struct task *t, const struct http_answer *a)
     if (verdict != API_OK && !api_is_not_found(&s))
         log_warn("a pod could not be asked for a checkpoint", "job=%s pod=%u err=\"%s\"",
                  t->run->gang.job_name, t->pod->member, s.message);
-    task_set(t, TASK_DELETE, verdict == API_REFUSED || t->run->gang.has_saved ? 0 : ASKED_US);
+    task_set(t, TASK_DELETE, verdict == API_REFUSED || t->run->gang.cut_us ? 0 : ASKED_US);
 }
 
 static void deleted(struct task *t, const cJSON *object)
 {
     int64_t left = json_int(object, "metadata.deletionGracePeriodSeconds", 0);
-    bool is_soon = left == 0 || (t->run->gang.has_saved && left > 1); /* sent before it had */
+    int64_t most = task_cut_s(t);
+    bool is_soon = left == 0 || (most && left > most); /* sent before it was known */
 
     if (!t->pod) {
         ended(t);

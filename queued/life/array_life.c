@@ -116,6 +116,7 @@ static void stop(struct state *s, const struct job *parent, struct job *j, struc
     char text[REASON_TEXT_MAX + 1];
 
     (void)snprintf(text, sizeof(text), "with its array: %.220s", job_reason_text(parent));
+    j->stop_grace_us = parent->stop_grace_us;
     (void)job_move(s, j,
                    &(struct job_step){JOB_EV_CANCEL, JOB_CANCELLED, parent->reason.code, text}, fx);
 }

@@ -361,6 +361,13 @@ bool job_has_saved(const struct job *j)
     return j->state == JOB_PREEMPTING && j->checkpointed_at >= j->state_since;
 }
 
+usec_t job_cut_us(const struct job *j)
+{
+    if (job_has_saved(j))
+        return USEC_PER_SEC;
+    return j->state == JOB_STOPPING ? j->stop_grace_us : 0;
+}
+
 bool job_is_asked(const struct job *j)
 {
     bool leaves =

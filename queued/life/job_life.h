@@ -42,6 +42,8 @@ bool job_wants_all_gone(const struct job *j);
 void job_checkpointed(struct state *s, struct job *j, struct effects *fx);
 /* Was it told to make room, and has saved since? */
 bool job_has_saved(const struct job *j);
+/* Its pods get less time than checkpoint.grace to end: so much; 0: they get that. */
+usec_t job_cut_us(const struct job *j);
 /* Is it told to save, before its pods get SIGTERM? */
 bool job_is_asked(const struct job *j);
 /* A pending gang gets its hosts and holds them; takes placed->members. */

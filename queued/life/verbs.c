@@ -79,6 +79,19 @@ static void checkpointed(struct state *s, const struct ev_verb *ev, struct effec
     intake_reply(&ev->ref, &a, fx);
 }
 
+/* A cancel that leaves the pods less time than they have now; they may have been told to go. */
+static bool is_shorter(const struct job *j, const struct ev_verb *ev)
+{
+    usec_t now = j->stop_grace_us ? j->stop_grace_us : j->grace_us;
+
+    return ev->verb == VERB_CANCEL && ev->grace_us && ev->grace_us < now;
+}
+
+static bool shortens(const struct job *j, const struct ev_verb *ev)
+{
+    return j->state == JOB_STOPPING && !j->array && is_shorter(j, ev);
+}
+
 bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
 {
     const struct job *j = state_job(s, ev->job);
@@ -95,7 +108,7 @@ bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
         return true;
     if (array_part_is_meant(j, ev))
         return array_part_admit(s, ev, fx);
-    if (!verb_is_done(ev->verb, j) && verb_fits(ev->verb, j))
+    if ((!verb_is_done(ev->verb, j) && verb_fits(ev->verb, j)) || shortens(j, ev))
         return true;
     if (!verb_is_done(ev->verb, j)) {
         (void)err_set(&why, ERR_CONFLICT, "job %s is %s: %s", j->name, job_state_name(j->state),
@@ -106,6 +119,15 @@ bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
     a.is_again = true;
     intake_reply(&ev->ref, &a, fx);
     return false;
+}
+
+/* It is being stopped for what it was, with less grace. */
+static void hurry(struct state *s, struct job *j, struct effects *fx)
+{
+    const struct job_reason why = j->reason;
+
+    (void)job_move(s, j,
+                   &(struct job_step){JOB_EV_CANCEL, j->outcome, why.code, job_reason_text(j)}, fx);
 }
 
 void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
@@ -123,6 +145,11 @@ void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
         return;
     }
     intake_text(text, &ev->caller, ev->why);
-    verb_do(s, j, ev->verb, text, fx); /* has the row: verbs_admit() */
+    if (is_shorter(j, ev))
+        j->stop_grace_us = ev->grace_us;
+    if (verb_is_done(ev->verb, j))
+        hurry(s, j, fx);
+    else
+        verb_do(s, j, ev->verb, text, fx); /* has the row: verbs_admit() */
     intake_conclude(s, &ev->ref, &a, fx);
 }

@@ -46,7 +46,7 @@ struct gang {
     const char *kubernetes_class;             /* priorityClassName; "" none */
     usec_t grace_us;                          /* terminationGracePeriodSeconds, rounded up */
     usec_t latest_end_us;                     /* of this attempt, since 1970: QUEUED_END_TIME */
-    bool has_saved;                           /* stop: the grace ends a second from now */
+    usec_t cut_us;                            /* stop: grace_us is less than the pods have; or 0 */
     usec_t asked_us;                          /* stop: when pods are asked to save first; or 0 */
     bool has_service;                         /* start: make it. stop: remove it, too */
     bool has_budget;                          /* the same of the PodDisruptionBudget */

@@ -116,7 +116,13 @@ int rpc_job_change(struct rpc_call *c, struct err *err)
         indices_fini(&change->part);
         return -1;
     }
+    if (change->part.n > 1 && c->req->u.change.grace_us) {
+        (void)err_set(err, ERR_INVALID, "%s: a grace is for a whole job or one index", c->req->job);
+        indices_fini(&change->part);
+        return -1;
+    }
     rpc_job_part_text(&change->part, &p);
+    change->grace_us = c->req->u.change.grace_us;
     change->caller = c->who->caller;
     change->job = j->id;
     change->verb = verbs[c->req->method].verb;

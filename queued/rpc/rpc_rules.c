@@ -201,6 +201,7 @@ static const struct rpc_rule change_rules[] = {
     HEADER,
     {"job", RULE_LINE, 1, RPC_PART_MAX, 1},
     {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
+    {"grace_us", RULE_NUMBER, USEC_PER_SEC, RPC_GRACE_MAX_S *USEC_PER_SEC, 1},
 };
 static const struct rpc_rule update_rules[] = {
     HEADER,

@@ -63,8 +63,11 @@ static int fill_change(struct rpc_request *r, const ProtobufCMessage *base, stru
 
     if (m->reason && r->method_number == RPC_CHECKPOINTED)
         return err_set(err, ERR_INVALID, "reason: a job has saved without one");
+    if (m->has_grace_us && r->method_number != RPC_CANCEL)
+        return err_set(err, ERR_INVALID, "grace_us: of a cancel only");
     r->job = copy(&r->arena, m->job);
     r->u.change.reason = copy(&r->arena, m->reason);
+    r->u.change.grace_us = (usec_t)m->grace_us;
     return 0;
 }
 

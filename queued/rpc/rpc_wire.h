@@ -29,7 +29,8 @@ enum {
     RPC_REPLY_MAX = 8 * 1024 * 1024,
     RPC_UNPACK_BYTES_MAX = 1024 * 1024,
     RPC_DEADLINE_MS_MAX = 24 * 3600 * 1000,
-    RPC_VALUE_MAX = 32 * 1024, /* environment value, argument */
+    RPC_GRACE_MAX_S = 24 * 3600, /* of a cancel */
+    RPC_VALUE_MAX = 32 * 1024,   /* environment value, argument */
     RPC_PATH_MAX = 1024,
     RPC_IMAGE_MAX = 512,
     RPC_STATES_MAX = 16,
@@ -103,8 +104,9 @@ struct rpc_request {
         } estimate;
         struct {
             const char *reason;
-        } change; /* cancel, hold ... */
-        struct {  /* "" and 0: stays */
+            usec_t grace_us; /* cancel only; 0: the job's */
+        } change;            /* cancel, hold ... */
+        struct {             /* "" and 0: stays */
             const char *reason, *priority_class, *tenant, *required, *preferred;
             usec_t max_runtime_us;
         } update;

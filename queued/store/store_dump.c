@@ -195,6 +195,7 @@ static void dump_job(struct str *b, struct store_bytes key, const ProtobufCMessa
     add_int(b, "restarts", r->restarts);
     add_nonzero(b, "config_generation", (int64_t)r->config_generation);
     add_int(b, "checkpointed_at", r->checkpointed_at);
+    add_int(b, "stop_grace_us", r->stop_grace_us);
     add_int(b, "submitted_at", r->submitted_at);
     add_int(b, "state_since", r->state_since);
     add_nonzero(b, "not_before", r->not_before);

@@ -214,6 +214,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     PACK(r, restarts, j->restarts);
     PACK(r, config_generation, j->config_generation);
     PACK(r, checkpointed_at, j->checkpointed_at);
+    PACK(r, stop_grace_us, j->stop_grace_us);
     PACK(r, refusals, j->refusals);
     PACK_ALWAYS(r, exit_code, j->exit_code);
     PACK(r, has_service, j->has_service);
@@ -303,6 +304,7 @@ static int take_state(struct job *j, const job_record *r, struct err *err)
     j->restarts = r->restarts;
     j->config_generation = r->config_generation;
     j->checkpointed_at = r->checkpointed_at;
+    j->stop_grace_us = r->stop_grace_us;
     j->refusals = r->refusals;
     j->exit_code = r->has_exit_code ? r->exit_code : -1;
     j->has_service = r->has_service;

@@ -26,7 +26,7 @@ usec_t plan_expected_end(const struct job *j)
     usec_t end;
 
     if (is_stopping(j))
-        return j->state_since + (job_has_saved(j) ? 0 : j->grace_us);
+        return j->state_since + (job_cut_us(j) ? job_cut_us(j) : j->grace_us);
     end = (j->running_at ? j->running_at : j->attempt_at) + j->max_runtime_us;
     end = j->run_until && j->run_until < end ? j->run_until : end;
     return j->deadline_at && j->deadline_at < end ? j->deadline_at : end;

@@ -423,7 +423,7 @@ static void a_gang_that_has_saved_gets_no_more_grace(void **state)
     world_until(w, all(w->is_bound));
     stop(w, t);
     world_until(w, grace_left(w, path) == 60);
-    t->gang.has_saved = true;
+    t->gang.cut_us = USEC_PER_SEC;
     stop(w, t);
     world_until(w, grace_left(w, path) == 1);
     world_until(w, all(w->is_gone) && w->n_service_gone);

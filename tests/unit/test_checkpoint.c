@@ -69,7 +69,7 @@ static void a_heartbeat_after_the_notice_ends_the_grace(void **state)
     core_pass(c, USEC_PER_SEC);
     (void)core_verb(c, j->id, VERB_PREEMPT);
     stop_of(c, j, &g);
-    assert_true(!g.has_saved && g.grace_us == 300 * USEC_PER_SEC);
+    assert_true(!g.cut_us && g.grace_us == 300 * USEC_PER_SEC);
     core_pass(c, 20 * USEC_PER_SEC);
     core_forget(c);
     assert_int_equal(core_verb(c, j->id, VERB_CHECKPOINTED).code, ERR_OK);
@@ -78,7 +78,7 @@ static void a_heartbeat_after_the_notice_ends_the_grace(void **state)
     assert_int_equal(core_count(c, EFFECT_GANG_STOP), 1);
     assert_int_equal(core_count(c, EFFECT_SAVE_EVENT), 1);
     stop_of(c, j, &g);
-    assert_true(g.has_saved && g.grace_us == USEC_PER_SEC);
+    assert_true(g.cut_us && g.grace_us == USEC_PER_SEC);
     core_pass(c, USEC_PER_SEC);
     core_forget(c);
     (void)core_verb(c, j->id, VERB_CHECKPOINTED); /* said already */
@@ -106,6 +106,55 @@ static void a_job_with_a_signal_is_asked_when_it_has_to_leave_and_not_in_a_cance
     assert_int_equal(other->state, JOB_STOPPING);
     stop_of(c, other, &g);
     assert_true(g.asked_us == 0);
+}
+
+static struct answer cancel_within(struct core *c, struct job *j, usec_t grace_us)
+{
+    struct event ev = {.kind = EV_JOB_VERB,
+                       .u.verb = {.job = j->id,
+                                  .verb = VERB_CANCEL,
+                                  .grace_us = grace_us,
+                                  .ref.reply_token = 1,
+                                  .caller.user = "alice"}};
+
+    c->n_requests++;
+    memcpy(ev.u.verb.ref.request_id, &c->n_requests, sizeof(c->n_requests));
+    core_forget(c);
+    (void)core_apply(c, &ev);
+    return core_last(c, EFFECT_REPLY)->u.reply->answer;
+}
+
+static void a_cancel_may_leave_less_grace_and_a_second_one_still_less(void **state)
+{
+    struct core *c = *state;
+    struct job *j = two_running(c, "a", "job", LOW, 2), *other;
+    struct gang g;
+
+    j->grace_us = 300 * USEC_PER_SEC;
+    (void)cancel_within(c, j, 0);
+    stop_of(c, j, &g);
+    assert_true(!g.cut_us && g.grace_us == 300 * USEC_PER_SEC);
+    core_pass(c, USEC_PER_SEC);
+    assert_true(cancel_within(c, j, 600 * USEC_PER_SEC).is_again); /* never more */
+    assert_int_equal(core_count(c, EFFECT_GANG_STOP), 0);
+    assert_false(cancel_within(c, j, USEC_PER_SEC).is_again);
+    assert_int_equal(core_count(c, EFFECT_GANG_STOP), 1);
+    assert_int_equal(j->outcome, JOB_CANCELLED);
+    stop_of(c, j, &g);
+    assert_true(g.cut_us == USEC_PER_SEC && g.grace_us == USEC_PER_SEC);
+    assert_true(cancel_within(c, j, USEC_PER_SEC).is_again);
+    core_gone_all(c, j->id);
+    core_service_gone(c, j->id);
+    assert_int_equal(j->state, JOB_CANCELLED);
+    assert_true(cancel_within(c, j, USEC_PER_SEC).is_again);
+
+    other = two_running(c, "a", "other", LOW, 2);
+    other->grace_us = 300 * USEC_PER_SEC;
+    (void)core_verb(c, other->id, VERB_REQUEUE);
+    (void)cancel_within(c, other, 9 * USEC_PER_SEC);
+    assert_int_equal(other->outcome, JOB_CANCELLED);
+    stop_of(c, other, &g);
+    assert_true(g.cut_us == 9 * USEC_PER_SEC);
 }
 
 static void heartbeats_are_stored_once_a_minute_and_make_no_event(void **state)
@@ -173,6 +222,7 @@ int main(void)
         TEST(a_victim_is_chosen_by_what_it_lost_since_its_checkpoint),
         TEST(a_taker_that_bounds_the_loss_looks_again_after_a_checkpoint),
         TEST(a_heartbeat_after_the_notice_ends_the_grace),
+        TEST(a_cancel_may_leave_less_grace_and_a_second_one_still_less),
         TEST(heartbeats_are_stored_once_a_minute_and_make_no_event),
         TEST(a_job_with_a_signal_is_asked_when_it_has_to_leave_and_not_in_a_cancel),
         TEST(exit_zero_after_a_notice_is_saved_unless_the_job_says_done),

@@ -112,6 +112,7 @@ static void assert_same_job(const struct env *e, const struct state *s, uint32_t
     assert_int_equal(a->exit_code, b->exit_code);
     assert_int_equal(a->has_service, b->has_service);
     assert_int_equal(a->has_budget, b->has_budget);
+    assert_int_equal(a->stop_grace_us, b->stop_grace_us);
     assert_int_equal(a->has_pods, b->has_pods);
     assert_int_equal(a->charged_parts, b->charged_parts);
     assert_memory_equal(a->models, b->models, sizeof(a->models));
@@ -261,12 +262,13 @@ static void a_job_saved_thrice_in_a_turn_is_written_once(void **state)
     assert_int_equal(fake_store_puts(e->store) - before, 2); /* the job, and meta */
 }
 
-static void a_budget_that_is_not_yet_removed_comes_back(void **state)
+static void a_budget_and_the_grace_of_a_cancel_come_back(void **state)
 {
     struct env *e = *state;
     struct state *s;
 
     state_job(e->fix.state, store_fixture_id(2))->has_budget = true;
+    state_job(e->fix.state, store_fixture_id(2))->stop_grace_us = 7 * USEC_PER_SEC;
     (void)effects_add(&e->fix.fx, EFFECT_SAVE_JOB, store_fixture_id(2));
     commit(e);
     s = reload(e);
@@ -524,7 +526,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_dropped_job_leaves_its_key_and_its_attempts, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(a_budget_that_is_not_yet_removed_comes_back, setup,
+        cmocka_unit_test_setup_teardown(a_budget_and_the_grace_of_a_cancel_come_back, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(dropped_keys_and_answers_are_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(a_value_under_another_key_is_damage, setup, teardown),
