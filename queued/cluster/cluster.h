@@ -155,4 +155,13 @@ static inline bool cluster_has_model(const struct cluster *c, const struct deman
     return role->each.amount[RES_GPUS] ? c->model_gpus[model] > 0 : c->model_parts[model] > 0;
 }
 
+/* The node on which a pod counts for itself; IX_NONE: on none. */
+static inline uint32_t cluster_pod_node(const struct cluster *c, const char *key)
+{
+    const struct counted_pod *p = NULL;
+
+    HASH_FIND_STR(c->pods, key, p);
+    return p ? p->node_ix : IX_NONE;
+}
+
 #endif

@@ -94,4 +94,5 @@ void job_member_went(struct state *s, struct job *j, struct member *m, struct ef
     recharge(s, j, m->role, false);
     s->is_quiet = false;
     job_save(s, j, fx);
+    job_check_gone(s, j, fx);
 }

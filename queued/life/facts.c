@@ -181,8 +181,9 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
         memcpy(m->uid, pod->uid, sizeof(m->uid)); /* its name is taken until it is gone */
         if (is_over(pod))
             job_member_went(s, j, m, fx);
+        m = NULL;
     }
-    if (m && m->phase != MEMBER_GONE && m->phase != MEMBER_KEPT && m->phase != MEMBER_ABSENT) {
+    if (m && m->phase != MEMBER_GONE && m->phase != MEMBER_KEPT) {
         if (job_state_is_active(j->state)) {
             member_seen(s, j, m, pod, fx);
             return;
@@ -297,9 +298,9 @@ void facts_budget(struct state *s, const struct event *ev, struct effects *fx)
 static void watch_unlisted(struct state *s, const struct job *j)
 {
     for (uint32_t i = 0; i < j->n_members; i++) {
-        struct node *n = cluster_node(&s->cluster, j->members[i].node_ix);
+        struct node *n = cluster_node(&s->cluster, job_member_node(s, j, &j->members[i]));
 
-        if (job_member_holds(&j->members[i]) && n && !n->is_known)
+        if (n && !n->is_known)
             watch_node(s, n, true);
     }
 }

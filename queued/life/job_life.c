@@ -411,7 +411,8 @@ void job_check_gone(struct state *s, struct job *j, struct effects *fx)
 
     if (j->state != JOB_STOPPING && !job_wants_all_gone(j))
         return;
-    if (over < job_size(j) || j->has_budget || (!job_wants_all_gone(j) && j->has_service))
+    if (over < job_size(j) || job_is_going(j) || j->has_budget ||
+        (!job_wants_all_gone(j) && j->has_service))
         return;
     if (j->state == JOB_PREEMPTING && j->ends_saved && all_ended_well(j)) {
         j->exit_code = 0;
@@ -443,6 +444,8 @@ void job_leave(struct state *s, struct job *j, struct effects *fx)
         j->state = JOB_STOPPING;
         j->outcome = JOB_SUCCEEDED;
     }
+    for (uint32_t i = 0; i < j->n_members; i++)
+        job_member_went(s, j, &j->members[i], fx);
     job_check_gone(s, j, fx);
 }
 

@@ -54,7 +54,7 @@ void job_refund(struct state *s, struct job *j);
 /* Charge one pod of a role more, or give its charge back. */
 void job_resize(struct state *s, struct job *j, uint32_t role, bool is_more);
 /* An absent member stays charged while its pod is there, and the tenant counts on that charge to
- * end; it ends. */
+ * end; it ends, and with the last one what waited for it: m may be gone then. */
 void job_member_goes(struct state *s, struct job *j, struct member *m);
 void job_member_went(struct state *s, struct job *j, struct member *m, struct effects *fx);
 /* It starts on the hosts it holds. */
@@ -72,7 +72,8 @@ void job_member_moves(struct state *s, struct job *j, struct member *m, uint32_t
 /* A create or bind was refused for good: another host for the member, or the gang is undone. */
 void job_refused(struct state *s, struct job *j, struct member *m, const struct ev_pod_answer *a,
                  struct effects *fx);
-/* Stopping, Restarting and Preempting end when nothing of the attempt is left. */
+/* Stopping, Restarting and Preempting end when nothing of the attempt is left, nor of a pod that it
+ * gave before and that is on its way out. */
 void job_check_gone(struct state *s, struct job *j, struct effects *fx);
 /* Its timer fired. */
 void job_time_up(struct state *s, struct job *j, struct effects *fx);
@@ -90,6 +91,9 @@ void job_name_nodes(struct state *s, const struct job *j);
 void job_drop_members(struct state *s, struct job *j);
 /* After a start, once the lists are complete: act again, find what is missing. */
 void job_resume(struct state *s, struct job *j, struct effects *fx);
+/* The node on which a pod of the member is: that it holds, or where one still ends; IX_NONE: none.
+ */
+uint32_t job_member_node(const struct state *s, const struct job *j, const struct member *m);
 /* Members on a node that is lost for good: counted for themselves, the gang moves on. */
 void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effects *fx);
 

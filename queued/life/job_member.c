@@ -353,6 +353,15 @@ void job_refused(struct state *s, struct job *j, struct member *m, const struct 
         job_undo(s, j, &step, fx);
 }
 
+uint32_t job_member_node(const struct state *s, const struct job *j, const struct member *m)
+{
+    char key[POD_KEY_TEXT];
+
+    if (m->is_going)
+        return cluster_pod_node(&s->cluster, job_pod_key(key, j, m));
+    return job_member_holds(m) ? m->node_ix : IX_NONE;
+}
+
 void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effects *fx)
 {
     const struct node *n = cluster_node(&s->cluster, node_ix);
@@ -365,8 +374,12 @@ void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effe
         struct resources asks;
         char name[POD_NAME_TEXT], key[POD_KEY_TEXT];
 
-        if (m->node_ix != node_ix || !job_member_holds(m))
+        if (job_member_node(s, j, m) != node_ix)
             continue;
+        if (m->is_going) {
+            job_member_went(s, j, m, fx);
+            continue;
+        }
         if (m->phase == MEMBER_KEPT) {
             job_release(s, j, m, MEMBER_GONE);
             continue;

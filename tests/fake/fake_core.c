@@ -8,6 +8,7 @@
 
 #include "invariant.h"
 #include "core/cycle.h"
+#include "life/job_life.h"
 #include "life/state_apply.h"
 #include "util/mem.h"
 
@@ -156,8 +157,10 @@ void core_see(struct core *c, const struct job *j, uint32_t member, enum pod_pha
     name_pod(j, member, p->name, sizeof(p->name));
     (void)snprintf(p->uid, sizeof(p->uid), m->run ? "uid-%u-%u-%u" : "uid-%u-%u",
                    (unsigned)j->attempt, (unsigned)member, (unsigned)m->run);
-    (void)snprintf(p->node, sizeof(p->node), "%s",
-                   cluster_node(&c->state->cluster, m->node_ix)->name);
+    (void)snprintf(
+        p->node, sizeof(p->node), "%s",
+        cluster_node(&c->state->cluster, m->is_going ? job_member_node(c->state, j, m) : m->node_ix)
+            ->name);
     p->phase = phase;
     p->exit_code = exit_code;
     p->job = j->id;

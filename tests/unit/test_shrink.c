@@ -239,26 +239,88 @@ static void a_gang_that_grows_is_no_victim_until_its_new_pods_run(void **state)
     two_check(c);
 }
 
-static void a_gang_that_ends_while_a_pod_of_it_goes_gives_back_all(void **state)
+/* Its last pod is told to go for a taker. */
+static struct job *shrunk(struct core *c)
 {
-    struct core *c = *state;
     struct job *j = running(c, elastic_spec("a", 1, 4, 0));
 
     (void)two_submit(c, "a", "taker", HIGH, 1);
     (void)core_cycle(c);
     assert_int_equal(job_size(j), 3);
-    (void)core_cancel(c, j->id);
-    two_check(c);
+    return j;
+}
+
+/* It waits in this state for the pod that was told to go before. */
+static void waits_for_the_last_pod(struct core *c, struct job *j, enum job_state state)
+{
     for (uint32_t i = 0; i < 3; i++)
         core_gone(c, j, i);
+    assert_int_equal(j->state, state);
+    assert_int_equal(used(c, j), 32);
+    two_check(c);
+}
+
+static void a_gang_ends_with_the_pod_of_it_that_was_going(void **state)
+{
+    struct core *c = *state;
+    struct job *j = shrunk(c);
+
+    (void)core_cancel(c, j->id);
     core_service_gone(c, j->id);
-    assert_int_equal(j->state, JOB_CANCELLED);
-    assert_int_equal(used(c, j), 0);
+    waits_for_the_last_pod(c, j, JOB_STOPPING);
     assert_int_equal(c->state->cluster.nodes.v[3]->used.amount[RES_GPUS],
                      16); /* it and the taker */
-    two_check(c);
     core_gone(c, j, 3);
+    assert_int_equal(j->state, JOB_CANCELLED);
+    assert_int_equal(used(c, j), 0);
     assert_int_equal(c->state->cluster.nodes.v[3]->used.amount[RES_GPUS], 8);
+    two_check(c);
+}
+
+/* Else two pods of one member would run. */
+static void a_gang_starts_again_after_the_pod_of_it_that_was_going(void **state)
+{
+    struct core *c = *state;
+    struct job *j = shrunk(c);
+
+    (void)core_verb(c, j->id, VERB_PREEMPT);
+    waits_for_the_last_pod(c, j, JOB_PREEMPTING);
+    core_gone(c, j, 3);
+    assert_int_equal(j->state, JOB_PENDING);
+    assert_int_equal(used(c, j), 0);
+    two_check(c);
+}
+
+/* Its object may stay, held by a finalizer of somebody else. */
+static void a_pod_that_was_going_and_has_ended_is_not_waited_for(void **state)
+{
+    struct core *c = *state;
+    struct job *j = shrunk(c);
+
+    (void)core_verb(c, j->id, VERB_REQUEUE);
+    waits_for_the_last_pod(c, j, JOB_RESTARTING);
+    core_see(c, j, 3, POD_FAILED, 143);
+    assert_int_equal(j->state, JOB_PENDING);
+    two_check(c);
+}
+
+static void a_pod_that_was_going_is_lost_with_its_node(void **state)
+{
+    struct core *c = *state;
+    struct job *j = shrunk(c);
+    struct node_fact *fact = site_node("n3", "b0", "r1", SITE_H100, 8);
+
+    (void)core_verb(c, j->id, VERB_REQUEUE);
+    waits_for_the_last_pod(c, j, JOB_RESTARTING);
+    fact->is_ready = false;
+    core_node(c, fact);
+    core_pass(c, c->settings.node_lost_us - USEC_PER_SEC);
+    assert_int_equal(j->state, JOB_RESTARTING);
+    core_pass(c, 2 * USEC_PER_SEC);
+    assert_int_equal(j->state, JOB_PENDING);
+    assert_int_equal(used(c, j), 0);
+    assert_int_equal(c->state->cluster.nodes.v[3]->used.amount[RES_GPUS],
+                     16); /* of who may still be there */
     two_check(c);
 }
 
@@ -343,7 +405,10 @@ int main(void)
         WITH(a_reclaim_takes_surplus_down_to_the_quota_only),
         WITH(a_shrink_past_what_was_given_back_is_clamped),
         WITH(a_gang_that_grows_is_no_victim_until_its_new_pods_run),
-        WITH(a_gang_that_ends_while_a_pod_of_it_goes_gives_back_all),
+        WITH(a_gang_ends_with_the_pod_of_it_that_was_going),
+        WITH(a_gang_starts_again_after_the_pod_of_it_that_was_going),
+        WITH(a_pod_that_was_going_and_has_ended_is_not_waited_for),
+        WITH(a_pod_that_was_going_is_lost_with_its_node),
         WITH(a_gang_has_one_size_however_fast_it_changes),
         WITH(changes_are_counted_role_by_role),
         WITH(a_gang_that_cannot_be_formed_takes_no_slot_from_one_that_can),
