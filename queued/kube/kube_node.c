@@ -23,7 +23,8 @@ int64_t kube_amount(const char *name, const char *quantity)
     return amount > RESOURCE_AMOUNT_MAX ? RESOURCE_AMOUNT_MAX : amount;
 }
 
-uint32_t kube_amounts(const struct field_pairs *map, struct resource_amount *ret)
+uint32_t kube_amounts(const char *object, const struct field_pairs *map,
+                      struct resource_amount *ret)
 {
     uint32_t n = 0;
 
@@ -34,7 +35,7 @@ uint32_t kube_amounts(const struct field_pairs *map, struct resource_amount *ret
         if (amount < 0 || n == OBJECT_AMOUNTS_MAX ||
             !str_copy(ret[n].name, sizeof(ret[n].name), q->key)) {
             log_warn("an amount cannot be read or has no room, it is left out",
-                     "resource=\"%.100s\"", q->key);
+                     "object=%s resource=\"%.100s\" amount=\"%.60s\"", object, q->key, q->value);
             continue;
         }
         ret[n++].amount = amount;
@@ -42,12 +43,12 @@ uint32_t kube_amounts(const struct field_pairs *map, struct resource_amount *ret
     return n;
 }
 
-static void take_amounts(const struct field_pairs *map, struct resource_amount **ret,
-                         uint32_t *ret_n)
+static void take_amounts(const char *node, const struct field_pairs *map,
+                         struct resource_amount **ret, uint32_t *ret_n)
 {
     struct resource_amount amounts[OBJECT_AMOUNTS_MAX];
 
-    *ret_n = kube_amounts(map, amounts);
+    *ret_n = kube_amounts(node, map, amounts);
     if (*ret_n)
         *ret = xmemdup(amounts, *ret_n * sizeof(amounts[0]));
 }
@@ -120,8 +121,8 @@ struct node_fact *kube_node_fact(const struct object_fields *node)
     }
     /* a longer boot id is cut, and still differs after a reboot */
     (void)str_copy(n->boot_id, sizeof(n->boot_id), f->boot_id);
-    take_amounts(&f->capacity, &n->capacity, &n->n_capacity);
-    take_amounts(&f->allocatable, &n->allocatable, &n->n_allocatable);
+    take_amounts(n->name, &f->capacity, &n->capacity, &n->n_capacity);
+    take_amounts(n->name, &f->allocatable, &n->allocatable, &n->n_allocatable);
     take_labels(&node->meta.labels, n);
     take_taints(f, n);
     take_links(f->gpu_topology, n);

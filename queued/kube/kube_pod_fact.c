@@ -56,12 +56,13 @@ static void amounts_max(struct amounts *a, const struct amounts *b)
 }
 
 /* Requests of one container; a limit without a request is a request. */
-static void container_amounts(const struct container_fields *container, struct amounts *ret)
+static void container_amounts(const char *name, const struct container_fields *container,
+                              struct amounts *ret)
 {
     struct amounts limits;
 
-    ret->n = kube_amounts(&container->requests, ret->v);
-    limits.n = kube_amounts(&container->limits, limits.v);
+    ret->n = kube_amounts(name, &container->requests, ret->v);
+    limits.n = kube_amounts(name, &container->limits, limits.v);
     for (uint32_t i = 0; i < limits.n; i++) {
         uint32_t before = ret->n;
         struct resource_amount *to = amount_of(ret, limits.v[i].name);
@@ -71,7 +72,7 @@ static void container_amounts(const struct container_fields *container, struct a
     }
 }
 
-static void effective_request(const struct pod_fields *pod, struct amounts *total)
+static void effective_request(const char *name, const struct pod_fields *pod, struct amounts *total)
 {
     struct amounts sidecars, init, one, whole; /* large: only the part in use is set */
 
@@ -79,7 +80,7 @@ static void effective_request(const struct pod_fields *pod, struct amounts *tota
     for (uint32_t i = 0; i < pod->init_containers.n; i++) {
         const struct container_fields *c = &pod->init_containers.v[i];
 
-        container_amounts(c, &one);
+        container_amounts(name, c, &one);
         if (!strcmp(c->restart_policy, "Always")) {
             amounts_add(&sidecars, &one);
             continue;
@@ -88,19 +89,19 @@ static void effective_request(const struct pod_fields *pod, struct amounts *tota
         amounts_max(&init, &one);
     }
     for (uint32_t i = 0; i < pod->containers.n; i++) {
-        container_amounts(&pod->containers.v[i], &one);
+        container_amounts(name, &pod->containers.v[i], &one);
         amounts_add(total, &one);
     }
     amounts_add(total, &sidecars);
     amounts_max(total, &init);
-    whole.n = kube_amounts(&pod->requests, whole.v);
+    whole.n = kube_amounts(name, &pod->requests, whole.v);
     for (uint32_t i = 0; i < whole.n; i++) {
         struct resource_amount *to = amount_of(total, whole.v[i].name);
 
         if (to)
             to->amount = whole.v[i].amount;
     }
-    whole.n = kube_amounts(&pod->overhead, whole.v);
+    whole.n = kube_amounts(name, &pod->overhead, whole.v);
     amounts_add(total, &whole);
 }
 
@@ -219,7 +220,7 @@ struct pod_fact *kube_pod_fact(const struct object_fields *pod)
     p->is_daemon = !strcmp(meta->controller, "DaemonSet") || !strcmp(meta->controller, "Node");
     take_end(f, p);
     take_owner(&meta->labels, p);
-    effective_request(f, &total);
+    effective_request(p->name, f, &total);
     p->n_requests = total.n;
     if (total.n)
         p->requests = xmemdup(total.v, total.n * sizeof(total.v[0]));
