@@ -13,8 +13,9 @@
 #include "util/mem.h"
 
 enum { TORCH_PORT = 29500, HOST_TEXT = 256 };
-/* One variable may have 128 KiB for the kernel; a host list above this is left out. */
-enum { HOSTS_BYTES_MAX = 96 * 1024 };
+/* Each pod has the list, so what the cluster stores of a gang grows with its square: a list above
+ * this is left out, which keeps it at some 30 MB. */
+enum { HOSTS_BYTES_MAX = 32 * 1024 };
 
 struct env_list {
     struct str *out;

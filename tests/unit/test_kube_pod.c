@@ -402,6 +402,42 @@ static void torch_sees_the_pods_with_gpus_only(void **state)
     spec_destroy(f.spec);
 }
 
+/* What the list of hosts takes in each pod of a gang of n workers; 0: it is left out. */
+static size_t hosts_bytes(struct fixture *f, uint32_t n)
+{
+    struct gang_pod *pods = xcalloc(n, sizeof(*pods));
+    const char *hosts;
+    size_t len;
+    cJSON *pod;
+
+    for (uint32_t i = 0; i < n; i++)
+        pods[i] = (struct gang_pod){.member = i, .role = 1, .index = i, .rank = i, .node = "n0"};
+    f->gang.pods = pods;
+    f->gang.n_pods = f->gang.size = n;
+    pod = pod_json(f, 0);
+    hosts = env(pod, "QUEUED_HOSTS");
+    len = strcmp(hosts, "(none)") ? strlen(hosts) : 0;
+    cJSON_Delete(pod);
+    free(pods);
+    return len;
+}
+
+static void hosts_that_would_fill_the_store_of_the_cluster_are_left_out(void **state)
+{
+    enum { ALL_PODS_MAX = 32 << 20 };
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    for (uint32_t n = 100; n <= 4000; n += 300) {
+        size_t len = hosts_bytes(&f, n);
+
+        assert_true(n * len <= ALL_PODS_MAX);
+        assert_true((len > 0) == (n < 1000)); /* ones of 700 pods have it */
+    }
+    spec_destroy(f.spec);
+}
+
 static void what_the_user_set_is_left_alone(void **state)
 {
     struct fixture f;
@@ -566,6 +602,7 @@ int main(void)
         cmocka_unit_test(a_pod_is_as_the_golden_file_has_it),
         cmocka_unit_test(pods_of_daemon_sets_and_static_ones_are_told_apart),
         cmocka_unit_test(torch_sees_the_pods_with_gpus_only),
+        cmocka_unit_test(hosts_that_would_fill_the_store_of_the_cluster_are_left_out),
         cmocka_unit_test(what_the_user_set_is_left_alone),
         cmocka_unit_test(an_elastic_gang_is_told_between_which_sizes_it_is_and_where_to_meet),
         cmocka_unit_test(a_single_pod_needs_no_service_and_no_rendezvous),
