@@ -5,7 +5,8 @@
  * Two loads: one client in lock-step, and eight with 64 outstanding each. Each is put on a bare
  * ROUTER that echoes, and on a daemon: QUEUED (default: the one of this build) on a new store in
  * DIR, or one that runs at ENDPOINT with tenants bench-0..bench-39. The store's limit is the same
- * records committed without a daemon, at batch 1 and at the best batch of 1..256.
+ * requests taken into a state without a daemon, of which only the commits are timed: at batch 1
+ * and at the best batch of 1..256.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -21,8 +22,8 @@
 #include <zmq.h>
 
 #include "../fake/fake_store.h"
-#include "../fake/store_fixture.h"
-#include "queue.pb-c.h"
+#include "../fake/submission.h"
+#include "life/state_apply.h"
 #include "rpc/rpc_wire.h"
 #include "store/store_lmdb.h"
 #include "util/log.h"
@@ -32,7 +33,6 @@
 enum {
     CLIENTS_MAX = 8,
     WINDOW_MAX = 64,
-    TENANTS = 40, /* a tenant takes 10,000 pending jobs */
     SAMPLES_MAX = 1000000,
     ID_OFFSET = RPC_FRAME_BYTES + 4, /* of the request id in a frame, of ours and of a reply */
     CODE_OFFSET = ID_OFFSET + 16 + 18,
@@ -75,58 +75,12 @@ static double now_s(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* ---- the request: a job of a common kind */
-
-static size_t make_request(uint64_t serial, unsigned client, unsigned slot, uint8_t **ret)
-{
-    static char name[] = "resnet-ddp", image[] = "registry.local/train:1", worker[] = "worker",
-                model[] = "H100", shell[] = "/bin/sh", c[] = "-c",
-                line[] = "exec torchrun --nnodes 4 train.py --epochs 90 --batch-size 256";
-    char tenant[24], key[32], *models[] = {model}, *command[] = {shell, c, line};
-    uint8_t id[REQUEST_ID_BYTES] = {0};
-    Queued__V1__Role role = QUEUED__V1__ROLE__INIT, *roles[] = {&role};
-    Queued__V1__JobSpec spec = QUEUED__V1__JOB_SPEC__INIT;
-    Queued__V1__RequestHeader header = QUEUED__V1__REQUEST_HEADER__INIT;
-    Queued__V1__SubmitRequest m = QUEUED__V1__SUBMIT_REQUEST__INIT;
-    size_t size;
-
-    (void)snprintf(tenant, sizeof(tenant), "bench-%u", (unsigned)(serial % TENANTS));
-    (void)snprintf(key, sizeof(key), "key-%llu", (unsigned long long)serial);
-    memcpy(id, &serial, sizeof(serial));
-    id[8] = (uint8_t)client;
-    id[9] = (uint8_t)slot;
-    (void)memcpy(id + 10, (pid_t[]){getpid()}, sizeof(pid_t)); /* apart from an earlier run */
-    header.has_request_id = true;
-    header.request_id = (ProtobufCBinaryData){sizeof(id), id};
-    role.name = worker;
-    role.has_replicas = role.has_gpus = true;
-    role.replicas = 4;
-    role.gpus = 8;
-    role.n_gpu_models = 1;
-    role.gpu_models = models;
-    role.image = image;
-    role.n_command = ARRAY_LEN(command);
-    role.command = command;
-    spec.name = name;
-    spec.tenant = tenant;
-    spec.submit_key = key;
-    spec.n_roles = 1;
-    spec.roles = roles;
-    m.header = &header;
-    m.spec = &spec;
-    size = queued__v1__submit_request__get_packed_size(&m);
-    *ret = xmalloc(RPC_FRAME_BYTES + size);
-    rpc_frame_write(*ret, RPC_SUBMIT, 0);
-    (void)queued__v1__submit_request__pack(&m, *ret + RPC_FRAME_BYTES);
-    return RPC_FRAME_BYTES + size;
-}
-
 /* ---- the load */
 
 static void send_one(struct run *r, unsigned client, unsigned slot)
 {
     uint8_t *bytes;
-    size_t len = make_request(r->serial++, client, slot, &bytes);
+    size_t len = submission_make(r->serial++, client, slot, &bytes);
 
     r->sent_at[client][slot] = now_s();
     if (zmq_send(r->sockets[client], bytes, len, 0) < 0)
@@ -277,37 +231,49 @@ static void remove_store(const char *dir)
     (void)rmdir(dir);
 }
 
+/* Seconds that the commit of a turn with as many submissions took; below 0: it failed. */
+static double bare_turn(struct bare_queue *b, const struct store_port *port, unsigned batch)
+{
+    usec_t now = (usec_t)time(NULL) * USEC_PER_SEC + (usec_t)b->serial;
+    struct err err;
+    double begin, took;
+    int rc = 0;
+
+    state_tick(b->state, now, &b->fx);
+    for (unsigned i = 0; i < batch && rc == 0; i++)
+        rc = bare_queue_submit(b, &err);
+    begin = now_s();
+    rc = rc ? rc : port->commit_begin(port->ctx, b->state, &b->fx, &err);
+    took = now_s() - begin;
+    effects_clear(&b->fx);
+    if (rc)
+        fprintf(stderr, "bench_rpc: %s\n", err.text);
+    return rc ? -1 : took;
+}
+
 static int commit_batches(const char *dir, unsigned batch, double seconds, double *ret)
 {
-    struct store_fixture fix;
     struct store_lmdb *s = NULL;
     struct store_port port;
+    struct bare_queue b;
     struct err err;
-    uint32_t job = 0;
-    double spent = 0;
+    double spent = 0, took = 0;
 
     if (store_lmdb_open(&s, dir, &err)) {
         fprintf(stderr, "bench_rpc: %s\n", err.text);
         return -1;
     }
     port = store_lmdb_port(s);
-    store_fixture_init(&fix);
-    while (spent < seconds) {
-        double begin;
-
-        for (unsigned i = 0; i < batch; i++)
-            store_fixture_submit(&fix, ++job);
-        begin = now_s();
-        if (port.commit_begin(port.ctx, fix.state, &fix.fx, &err))
-            break;
-        spent += now_s() - begin;
-        effects_clear(&fix.fx);
+    bare_queue_init(&b);
+    while (spent < seconds && took >= 0) {
+        took = bare_turn(&b, &port, batch);
+        spent += took;
     }
-    *ret = job / spent;
-    store_fixture_fini(&fix);
+    *ret = (double)b.serial / spent;
+    bare_queue_fini(&b);
     store_lmdb_close(s);
     remove_store(dir);
-    return 0;
+    return took < 0 ? -1 : 0;
 }
 
 static void count_records(struct store_limit *l)
@@ -315,17 +281,16 @@ static void count_records(struct store_limit *l)
     struct fake_store *store = fake_store_create(1);
     struct store_port port = fake_store_port(store);
     struct store_bytes key, value;
-    struct store_fixture fix;
+    struct bare_queue b;
 
-    store_fixture_init(&fix);
-    store_fixture_submit(&fix, 1);
-    (void)port.commit_begin(port.ctx, fix.state, &fix.fx, NULL); /* in memory: cannot fail */
+    bare_queue_init(&b);
+    (void)bare_turn(&b, &port, 1); /* in memory: cannot fail */
     for (int t = 0; t < STORE_TABLES; t++)
         for (size_t i = 0; fake_store_at(store, (enum store_table)t, i, &key, &value); i++) {
             l->records++;
             l->bytes += key.len + value.len;
         }
-    store_fixture_fini(&fix);
+    bare_queue_fini(&b);
     fake_store_destroy(store);
 }
 
@@ -379,7 +344,7 @@ static int write_config(const struct options *o)
 
     str_addf(&b, "store: {dir: %s/store}\nlisten: {rpc: [\"ipc://%s/q.sock\"]}\n", o->dir, o->dir);
     str_addf(&b, "kubernetes: {kubeconfig: %s/kubeconfig}\ntenants:\n", o->dir);
-    for (int i = 0; i < TENANTS; i++)
+    for (int i = 0; i < SUBMISSION_TENANTS; i++)
         str_addf(&b, "- {name: bench-%d, namespaces: [bench-%d]}\n", i, i);
     rc = write_file(o->dir, "queued.yaml", str_text(&b)) ||
                  write_file(o->dir, "kubeconfig", kubeconfig)
