@@ -140,6 +140,14 @@ static void strip_kind(const char *command, int argc, char **argv)
             argv[i] += len;
 }
 
+/* Was a long option written out? Half of one may be the whole of another command's, like --time. */
+static bool is_whole(const struct cli_option *o, char **argv)
+{
+    const char *given = argv[optind - (optarg && optarg == argv[optind - 1] ? 2 : 1)];
+
+    return strcspn(given, "=") == strlen("--") + strlen(o->name);
+}
+
 int cli_parse(const struct cli_options *options, int argc, char **argv, int *ret_first)
 {
     const char *command = options->command;
@@ -157,6 +165,9 @@ int cli_parse(const struct cli_options *options, int argc, char **argv, int *ret
 
         if (!o)
             return 1 + fail_option(command, &p, argv);
+        if (code >= CODE_BASE && !is_whole(o, argv))
+            return 1 +
+                   cli_usage("%s: options are written out: did you mean --%s?", command, o->name);
         store(o, optarg);
     }
     if (common.help && this_command(command))

@@ -423,6 +423,8 @@ class Cli(CliSite):
         self.refused(3, "nosuch", "why", "nosuch")
         self.refused(2, "did you mean list?", "lisst")
         self.refused(2, "did you mean --tenant?", "list", "--tennant", "x")
+        self.refused(2, "did you mean --timeout?", "update", "x", "--time", "2h")
+        self.refused(2, "did you mean --timeout?", "list", "--timeo=2h")
         self.refused(2, "-o xml: this command writes", "list", "-o", "xml")
 
     def test_no_daemon_is_said_at_once(self):
