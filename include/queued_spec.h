@@ -183,6 +183,8 @@ struct queued_spec {
     const char *failure_scope;     /* gang, role or pod; NULL: gang */
     const char *checkpoint_signal; /* SIGUSR1 ...; NULL: SIGTERM */
     const char *checkpoint_path;   /* where it saves */
+    const char *checkpoint_target; /* leader; NULL: all */
+    int64_t before_end_us;         /* checkpoint.beforeEnd; 0: none */
     const char *exit_zero;         /* checkpoint.exitZero: requeue or done; NULL: requeue */
     const char *completion;        /* completion.policy: all, leader or min; NULL: all */
     uint32_t completion_min;       /* pods that must have succeeded, of min */

@@ -34,6 +34,13 @@ static void rate(struct gang *g, const struct state *s, const struct job *j)
     (void)score_text(g->score_text, s, j, &score);
 }
 
+static usec_t asked(const struct job *j, bool is_stop)
+{
+    if (is_stop)
+        return job_is_asked(j) ? j->state_since : 0;
+    return j->is_told ? job_tell_at(j) : 0;
+}
+
 void gang_init(struct gang *g, const struct state *s, const struct job *j, const struct spec *spec,
                bool is_stop)
 {
@@ -44,7 +51,7 @@ void gang_init(struct gang *g, const struct state *s, const struct job *j, const
                        .attempt = j->attempt,
                        .spec = spec,
                        .cut_us = is_stop ? job_cut_us(j) : 0,
-                       .asked_us = is_stop && job_is_asked(j) ? j->state_since : 0,
+                       .asked_us = asked(j, is_stop),
                        .has_service = j->has_service || (parent && parent->has_service),
                        .has_budget = j->has_budget,
                        .min_available = j->demand->min_available,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_pod_run.c - queuectl pod-run: run a program in a pod, and tell it to save when it is asked.
  *
- * The first process of the container. A request is a file that the kubelet fills; it becomes
- * checkpoint.signal, once. The SIGTERM that follows a request is kept from the program, which is
- * saving; without a request it is passed on, as other signals are. It never talks to the daemon.
+ * The first process of the container. A request is a file that the kubelet fills; each new one
+ * becomes checkpoint.signal, where the pod is one that gets it. The SIGTERM that follows is kept
+ * from the program, which is saving; without a request, or when it came early (beforeEnd), it is
+ * passed on, as other signals are. It never talks to the daemon.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,18 +25,27 @@ static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 
 struct pod_run {
     pid_t child;
-    int signal;       /* 0: the job asks for none */
-    const char *file; /* where the request comes */
-    bool is_asked;
+    int signal;       /* 0: the job asks for none, or another pod */
+    const char *file; /* where the request comes; NULL: nowhere */
+    char last[64];    /* the request before; "" none */
+    bool is_saving;   /* and will be stopped */
 };
 
 static void look_for_request(struct pod_run *r)
 {
-    struct stat st;
+    char now[sizeof(r->last)] = "";
+    FILE *f = r->file ? fopen(r->file, "re") : NULL;
+    size_t len = f ? fread(now, 1, sizeof(now) - 1, f) : 0;
 
-    if (!r->signal || r->is_asked || stat(r->file, &st) || st.st_size == 0)
+    if (f)
+        (void)fclose(f);
+    now[strcspn(now, "\n")] = '\0';
+    if (!len || !strcmp(now, r->last))
         return;
-    r->is_asked = true;
+    memcpy(r->last, now, sizeof(now));
+    r->is_saving = !strstr(now, " early");
+    if (!r->signal)
+        return;
     cli_note("a checkpoint is asked for: sending %s", strsignal(r->signal));
     (void)kill(r->child, r->signal);
 }
@@ -65,7 +74,7 @@ static int attend(struct pod_run *r, const sigset_t *watched)
         int got = sigtimedwait(watched, NULL, &pause);
 
         look_for_request(r);
-        if (got > 0 && got != SIGCHLD && !(got == SIGTERM && r->is_asked))
+        if (got > 0 && got != SIGCHLD && !(got == SIGTERM && r->is_saving))
             (void)kill(r->child, got);
         if (reap(r, &status))
             return WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
@@ -102,7 +111,7 @@ int cmd_pod_run(int argc, char **argv)
         return cli_usage("pod-run: unknown option %s; write queuectl pod-run -- PROGRAM", argv[1]);
     if (at >= argc)
         return cli_usage("pod-run: no program; write queuectl pod-run -- PROGRAM [ARGUMENT...]");
-    if (name && r.file) {
+    if (name) {
         r.signal = signal_of(name);
         if (!r.signal)
             return cli_usage("pod-run: QUEUED_CHECKPOINT_SIGNAL %s is none of " SIGNAL_NAMES, name);

@@ -371,6 +371,8 @@ static void put_checkpoint(struct arena *a, struct document *d, const Queued__V1
 
     document_put_text(a, checkpoint, "signal", m->checkpoint_signal);
     put_duration(a, checkpoint, "grace", m->has_checkpoint_grace_us, m->checkpoint_grace_us);
+    put_duration(a, checkpoint, "beforeEnd", m->has_before_end_us, m->before_end_us);
+    document_put_text(a, checkpoint, "target", m->checkpoint_target);
     document_put_text(a, checkpoint, "path", m->checkpoint_path);
     document_put_text(a, checkpoint, "exitZero", m->exit_zero);
     put_nonempty(a, d, "checkpoint", checkpoint);

@@ -239,6 +239,9 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->exit_zero = text(s->exit_zero);
     m->checkpoint_signal = text(s->checkpoint_signal);
     m->checkpoint_path = text(s->checkpoint_path);
+    m->checkpoint_target = text(s->checkpoint_target);
+    m->has_before_end_us = s->before_end_us > 0;
+    m->before_end_us = (uint64_t)s->before_end_us;
     m->completion = text(s->completion);
     m->has_completion_min = s->completion_min > 0;
     m->completion_min = s->completion_min;

@@ -391,17 +391,22 @@ static int read_signal(const struct yaml_at *at, void *out, struct err *err)
 
 static int read_target(const struct yaml_at *at, void *out, struct err *err)
 {
-    (void)out;
-    return read_default(at, "all", err);
+    const char **target = out;
+
+    if (read_word(at, "all", "leader", target, err))
+        return -1;
+    if (strcmp(*target, "all") == 0)
+        *target = NULL;
+    return 0;
 }
 
 static const struct yaml_field checkpoint_fields[] = {
     {"grace", read_duration, offsetof(struct spec_draft, spec.checkpoint_grace_us), false, NULL},
     {"signal", read_signal, offsetof(struct spec_draft, spec.checkpoint_signal), false, NULL},
-    {"target", read_target, 0, false, NULL},
+    {"target", read_target, offsetof(struct spec_draft, spec.checkpoint_target), false, NULL},
     {"path", read_path, offsetof(struct spec_draft, spec.checkpoint_path), false, NULL},
     {"exitZero", read_exit_zero, offsetof(struct spec_draft, spec.exit_zero), false, NULL},
-    {"beforeEnd", NULL, 0, false, SPEC_LATER},
+    {"beforeEnd", read_duration, offsetof(struct spec_draft, spec.before_end_us), false, NULL},
 };
 
 int read_checkpoint(const struct yaml_at *at, void *draft, struct err *err)

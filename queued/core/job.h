@@ -185,6 +185,8 @@ struct job {
     bool is_movable;              /* preemption.movable */
     bool ends_saved;              /* checkpoint.exitZero: done */
     bool is_asked;                /* to save, before its pods get SIGTERM: checkpoint.signal */
+    usec_t before_end_us;         /* checkpoint.beforeEnd; 0 none */
+    bool is_told;                 /* Running, and was asked so before its end */
     usec_t checkpointed_at;       /* as it said; 0 never */
     struct job_array *array;      /* a job array: it has no pods of its own; owned, NULL none */
     uint8_t leader;               /* role whose first pod leads; JOB_ROLES_MAX: none */

@@ -253,7 +253,6 @@ void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role)
     if (g->spec->checkpoint_path)
         add_literal(&l, "QUEUED_CHECKPOINT_DIR", g->spec->checkpoint_path);
     if (g->spec->checkpoint_signal) {
-        add_text(&l, "QUEUED_CHECKPOINT_SIGNAL", g->spec->checkpoint_signal);
         add_text(&l, "QUEUED_CHECKPOINT_FILE", REQUESTS_DIR "/" REQUEST_FILE);
     }
     if (e->hosts && !is_taken(&l, "QUEUED_HOSTS")) { /* long, and JSON already */
@@ -327,6 +326,8 @@ void kube_env_own(struct str *out, const struct kube_env *e, const struct gang_p
         add_number(&l, "NODE_RANK", e->torch_rank[p->rank]);
     }
     add_number(&l, "QUEUED_POD_INDEX", p->index);
+    if (e->gang->spec->checkpoint_signal && spec_gets_signal(e->gang->spec, p->role, p->index))
+        add_text(&l, "QUEUED_CHECKPOINT_SIGNAL", e->gang->spec->checkpoint_signal);
     if (has_given(role) && !is_first(out))
         str_add(out, ",");
 }

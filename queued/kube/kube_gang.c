@@ -223,6 +223,15 @@ static void task_retarget(struct task *t, struct gang_pod *mine, const char *nod
         task_set(t, t->uid[0] ? TASK_BIND : TASK_CREATE, 0);
 }
 
+/* A pod that is there: asked to save, if the gang is. */
+static void task_there(struct task *t, const struct gang_pod *pod, usec_t asked_us)
+{
+    if (asked_us && pod->is_bound && t->uid[0])
+        task_set(t, TASK_TELL, 0);
+    else if (t->step != TASK_BOUND)
+        task_set(t, TASK_BOUND, INT64_MAX);
+}
+
 /* A start that is under way is asked for again: with other hosts, or to hear of what was missed. */
 static void run_again(struct run *r, const struct gang *gang)
 {
@@ -238,8 +247,11 @@ static void run_again(struct run *r, const struct gang *gang)
             task_set(t, t->uid[0] ? TASK_EXISTS : TASK_CREATE, t->uid[0] ? INT64_MAX : 0);
         if (t->step == TASK_BOUND && !gang->pods[i].has_ended && !gang->pods[i].is_bound)
             task_tell_bound(t);
+        if (t->step == TASK_BOUND && gang->asked_us != r->gang.asked_us)
+            task_there(t, &gang->pods[i], gang->asked_us);
         r->is_refused |= t->step == TASK_REFUSED;
     }
+    r->gang.asked_us = gang->asked_us;
 }
 
 /* A gang that grew, gave that up, or lost pods is of other pods. What a run of before has under way
@@ -278,7 +290,7 @@ void kube_gangs_start(struct kube_gangs *g, const struct gang *gang)
     for (uint32_t i = 0; i < gang->n_pods; i++) {
         /* a pod that is there asks for nothing until all are; it must not hold up the others */
         if (gang->pods[i].has_ended || gang->pods[i].is_bound)
-            task_set(&r->tasks[i], TASK_BOUND, INT64_MAX);
+            task_there(&r->tasks[i], &gang->pods[i], gang->asked_us);
         else if (gang->pods[i].waits)
             continue;
         else if (r->tasks[i].uid[0])

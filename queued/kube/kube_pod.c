@@ -391,14 +391,14 @@ void kube_pod_json_placed(struct str *out, const struct gang *g, const struct ga
     write_one(out, g, p, true);
 }
 
-void kube_request_json(struct str *out, const char *uid, usec_t asked)
+void kube_request_json(struct str *out, const char *uid, usec_t asked, bool is_early)
 {
     char text[FORMAT_MAX];
 
     str_add(out, "{\"metadata\":{\"uid\":");
     str_add_json(out, uid);
-    str_addf(out, ",\"annotations\":{\"" LABEL_PREFIX "checkpoint-request\":\"%s\"}}}",
-             format_time(text, asked));
+    str_addf(out, ",\"annotations\":{\"" LABEL_PREFIX "checkpoint-request\":\"%s%s\"}}}",
+             format_time(text, asked), is_early ? " " REQUEST_EARLY : "");
 }
 
 /* The indices of an array share its service. */

@@ -14,6 +14,8 @@
 /* Where a pod reads what is asked of it. */
 #define REQUESTS_DIR "/etc/queued/requests"
 #define REQUEST_FILE "checkpoint"
+/* Behind the time of a request: the pod may run on, its end comes later. */
+#define REQUEST_EARLY "early"
 
 enum { POD_JSON_NAME = POD_NAME_MAX + 28 };
 
@@ -40,8 +42,8 @@ void kube_pod_json(struct str *out, const struct gang *g, const struct gang_pod 
 void kube_pod_json_placed(struct str *out, const struct gang *g, const struct gang_pod *p);
 /* Its PodDisruptionBudget. */
 void kube_budget_json(struct str *out, const struct gang *g, const char *name);
-/* A merge patch that asks the pod of this uid for a checkpoint. */
-void kube_request_json(struct str *out, const char *uid, usec_t asked);
+/* A merge patch that asks the pod of this uid for a checkpoint; early: it is not stopped then. */
+void kube_request_json(struct str *out, const char *uid, usec_t asked, bool is_early);
 void kube_service_json(struct str *out, const struct gang *g);
 void kube_binding_json(struct str *out, const struct gang *g, const struct gang_pod *p,
                        const char *uid);

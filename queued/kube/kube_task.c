@@ -344,7 +344,8 @@ bool task_send(struct task *t)
         [TASK_CREATE] = {HTTP_CREATE, "POST"}, [TASK_LOOK] = {HTTP_READ, "GET"},
         [TASK_BIND] = {HTTP_CREATE, "POST"},   [TASK_LOOK_BIND] = {HTTP_READ, "GET"},
         [TASK_FIND] = {HTTP_READ, "GET"},      [TASK_DELETE] = {HTTP_DELETE, "DELETE"},
-        [TASK_ASK] = {HTTP_DELETE, "PATCH"},   [TASK_ENDED] = {HTTP_READ, NULL},
+        [TASK_ASK] = {HTTP_DELETE, "PATCH"},   [TASK_TELL] = {HTTP_DELETE, "PATCH"},
+        [TASK_ENDED] = {HTTP_READ, NULL},
     };
     struct http_order order = {.kind = how[t->step].kind, .method = how[t->step].method};
     const char *resource = t->pod ? "pods" : task_is_budget(t) ? API_BUDGETS : "services";
@@ -360,8 +361,8 @@ bool task_send(struct task *t)
         body_of_create(t, &body);
     else if (t->step == TASK_BIND)
         kube_binding_json(&body, &t->run->gang, t->pod, t->uid);
-    else if (t->step == TASK_ASK)
-        kube_request_json(&body, t->uid, t->run->gang.asked_us);
+    else if (t->step == TASK_ASK || t->step == TASK_TELL)
+        kube_request_json(&body, t->uid, t->run->gang.asked_us, t->step == TASK_TELL);
     else if (t->step == TASK_DELETE)
         body_of_delete(t, &body);
     order.path = path;

@@ -24,6 +24,7 @@ enum task_step {
     TASK_BIND,      /* POST the binding */
     TASK_LOOK_BIND, /* did the bind happen? GET the pod */
     TASK_BOUND,
+    TASK_TELL, /* of a pod that runs: PATCH in the request for a checkpoint before the end */
     TASK_REFUSED,
     TASK_FIND,    /* stop: the uid is not known, GET it */
     TASK_ASK,     /* stop: PATCH the request for a checkpoint in, before it is deleted */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kube/kube_task.h"
+#include "util/log.h"
 
 enum { LOST_CREATES_MAX = 6 };
 
@@ -218,6 +219,26 @@ static void on_look_bind(struct task *t, const struct http_answer *a)
     cJSON_Delete(object);
 }
 
+/* The same words again change nothing, so it may be said as often as needed. */
+static void on_tell(struct task *t, const struct http_answer *a)
+{
+    struct api_status s;
+    enum api_verdict verdict = api_classify(a, &s);
+
+    if (verdict == API_RETRY) {
+        task_sent_away(t, TASK_TELL, s.retry_after_us);
+        return;
+    }
+    if (verdict == API_UNKNOWN) {
+        task_later(t, TASK_TELL, s.retry_after_us);
+        return;
+    }
+    if (verdict != API_OK && !api_is_not_found(&s))
+        log_warn("a pod could not be asked for a checkpoint", "job=%s pod=%u err=\"%s\"",
+                 t->run->gang.job_name, t->pod->member, s.message);
+    task_set(t, TASK_BOUND, INT64_MAX);
+}
+
 void task_start_answer(struct task *t, const struct http_answer *a)
 {
     switch (t->step) {
@@ -232,6 +253,9 @@ void task_start_answer(struct task *t, const struct http_answer *a)
         break;
     case TASK_LOOK_BIND:
         on_look_bind(t, a);
+        break;
+    case TASK_TELL:
+        on_tell(t, a);
         break;
     default:
         break; /* the other steps ask nothing */

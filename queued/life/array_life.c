@@ -51,6 +51,7 @@ static struct job *job_for(struct state *s, const struct job *parent, uint32_t i
     j->is_movable = parent->is_movable;
     j->ends_saved = parent->ends_saved;
     j->is_asked = parent->is_asked;
+    j->before_end_us = parent->before_end_us;
     j->failure = failure_copy(parent->failure);
     j->leader = parent->leader;
     j->ends_with_leader = parent->ends_with_leader;

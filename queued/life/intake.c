@@ -359,6 +359,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->is_movable = spec->is_movable;
     j->ends_saved = spec->exit_zero && strcmp(spec->exit_zero, "done") == 0;
     j->is_asked = spec->checkpoint_signal != NULL;
+    j->before_end_us = spec->before_end_us;
     j->failure = failure_of(&spec->failure);
     job_set_completion(j, spec);
     j->array = array_of(spec);

@@ -199,6 +199,8 @@ void job_set_timer(struct state *s, struct job *j)
     } else if (j->state == JOB_RUNNING) {
         elastic_watch(s, j);
         at = job_run_end(j);
+        if (job_tell_at(j) && !j->is_told && job_tell_at(j) < at)
+            at = job_tell_at(j);
         if (mend_due(s, j) && mend_due(s, j) < at)
             at = mend_due(s, j);
         if (elastic_is_growing(j) && j->resized_at + j->start_timeout_us < at)
@@ -282,6 +284,7 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
         save_attempt(s, j, to, fx);
     j->state = to;
     j->state_since = s->now;
+    j->is_told = j->is_told && (to == from || to == JOB_STOPPING);
     j->outcome = to == JOB_STOPPING ? goal : 0;
     if (to == JOB_PENDING)
         enter_pending(s, j, from);
@@ -354,41 +357,6 @@ void job_place(struct state *s, struct job *j, struct effects *fx)
     (void)job_move(
         s, j, &(struct job_step){.event = JOB_EV_PLACED, .code = "WaitingForBind", .text = ""}, fx);
     (void)effects_add(fx, EFFECT_GANG_START, j->id);
-}
-
-bool job_has_saved(const struct job *j)
-{
-    return j->state == JOB_PREEMPTING && j->checkpointed_at >= j->state_since;
-}
-
-usec_t job_cut_us(const struct job *j)
-{
-    if (job_has_saved(j))
-        return USEC_PER_SEC;
-    return j->state == JOB_STOPPING ? j->stop_grace_us : 0;
-}
-
-bool job_is_asked(const struct job *j)
-{
-    bool leaves =
-        j->state == JOB_PREEMPTING || (j->state == JOB_STOPPING && j->outcome == JOB_TIMED_OUT);
-
-    return j->is_asked && leaves && !job_has_saved(j);
-}
-
-void job_checkpointed(struct state *s, struct job *j, struct effects *fx)
-{
-    bool was_saved = job_has_saved(j);
-    const struct job_reason why = j->reason;
-
-    if (s->now / CHECKPOINT_SAVE_US != j->checkpointed_at / CHECKPOINT_SAVE_US)
-        job_save(s, j, fx);
-    j->checkpointed_at = s->now;
-    s->checkpoint_gen++;
-    s->is_quiet = false;
-    if (j->state == JOB_PREEMPTING && !was_saved)
-        (void)job_move(
-            s, j, &(struct job_step){JOB_EV_CHECKPOINTED, 0, why.code, job_reason_text(j)}, fx);
 }
 
 bool job_wants_all_gone(const struct job *j)
@@ -515,6 +483,10 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
             fx);
         return;
     case JOB_RUNNING:
+        if (s->now < job_run_end(j) && job_tell_at(j) && !j->is_told && job_tell_at(j) <= s->now) {
+            job_tell(s, j, fx);
+            return;
+        }
         if (s->now < job_run_end(j) && j->lost_at) {
             mended_time_up(s, j, fx);
             return;
@@ -559,7 +531,7 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
             !job_wants_all_gone(j) && j->has_service;
         job_check_gone(s, j, fx);
     } else {
-        if (elastic_is_growing(j) || j->lost_at ||
+        if (elastic_is_growing(j) || j->lost_at || j->is_told ||
             (j->state == JOB_STARTING && j->demand->has_after))
             (void)effects_add(fx, EFFECT_GANG_START, j->id);
         for (uint32_t i = 0; i < j->n_members; i++)

@@ -46,6 +46,10 @@ bool job_has_saved(const struct job *j);
 usec_t job_cut_us(const struct job *j);
 /* Is it told to save, before its pods get SIGTERM? */
 bool job_is_asked(const struct job *j);
+/* When it is asked to save before its run ends, if it still runs then; 0: it is not. */
+usec_t job_tell_at(const struct job *j);
+/* Ask it now. */
+void job_tell(struct state *s, struct job *j, struct effects *fx);
 /* A pending gang gets its hosts and holds them; takes placed->members. */
 void job_take(struct state *s, struct job *j, struct ev_placed *placed);
 /* It is charged from its decision on; nothing of it is charged any more. */

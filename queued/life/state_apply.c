@@ -263,6 +263,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     job->is_movable = spec->is_movable;
     job->ends_saved = spec->exit_zero && strcmp(spec->exit_zero, "done") == 0;
     job->is_asked = spec->checkpoint_signal != NULL;
+    job->before_end_us = spec->before_end_us;
     job->failure = failure_of(&spec->failure);
     job_set_completion(job, spec);
     if (job->id.v > s->meta.last_id.v)

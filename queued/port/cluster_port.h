@@ -5,7 +5,7 @@
  * EV_POD_GONE, EV_SERVICE_GONE, EV_BUDGET). Calls copy what they keep and return at once. A later
  * call for the same job replaces an earlier one: stop cancels what start has not sent yet, waits
  * for the answers of what it has, and then deletes. A start of what is started says which hosts
- * have changed, and which pods no longer wait.
+ * have changed, which pods no longer wait, and whether those that run are asked to save.
  */
 #ifndef QUEUED_PORT_CLUSTER_PORT_H
 #define QUEUED_PORT_CLUSTER_PORT_H
@@ -47,7 +47,7 @@ struct gang {
     usec_t grace_us;                          /* terminationGracePeriodSeconds, rounded up */
     usec_t latest_end_us;                     /* of this attempt, since 1970: QUEUED_END_TIME */
     usec_t cut_us;                            /* stop: grace_us is less than the pods have; or 0 */
-    usec_t asked_us;                          /* stop: when pods are asked to save first; or 0 */
+    usec_t asked_us;                          /* when pods are asked to save; 0: they are not */
     bool has_service;                         /* start: make it. stop: remove it, too */
     bool has_budget;                          /* the same of the PodDisruptionBudget */
     uint32_t min_available;                   /* of that */

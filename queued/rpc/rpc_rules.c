@@ -160,6 +160,8 @@ static const struct rpc_rule spec_rules[] = {
     {"completion_min", RULE_NUMBER, 0, JOB_PODS_MAX, 1},
     {"checkpoint_signal", RULE_LINE, 1, 31, 1},
     {"checkpoint_path", RULE_LINE, 1, 1024, 1},
+    {"checkpoint_target", RULE_LINE, 1, 31, 1},
+    {"before_end_us", RULE_NUMBER, 0, USEC_MAX, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {

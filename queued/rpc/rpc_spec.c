@@ -221,6 +221,8 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->exit_zero = text_from(a, m->exit_zero);
     s->checkpoint_signal = text_from(a, m->checkpoint_signal);
     s->checkpoint_path = text_from(a, m->checkpoint_path);
+    s->checkpoint_target = text_from(a, m->checkpoint_target);
+    s->before_end_us = (usec_t)m->before_end_us;
     s->completion = text_from(a, m->completion);
     s->completion_min = m->completion_min;
     s->is_movable = m->movable;
@@ -474,6 +476,9 @@ static void checkpoint_to(const struct spec *s, Queued__V1__JobSpec *m)
     m->checkpoint_grace_us = (uint64_t)s->checkpoint_grace_us;
     m->checkpoint_signal = rpc_text(s->checkpoint_signal);
     m->checkpoint_path = rpc_text(s->checkpoint_path);
+    m->checkpoint_target = rpc_text(s->checkpoint_target);
+    m->has_before_end_us = s->before_end_us > 0;
+    m->before_end_us = (uint64_t)s->before_end_us;
     m->exit_zero = rpc_text(s->exit_zero);
 }
 

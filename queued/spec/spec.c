@@ -207,6 +207,7 @@ struct spec *spec_copy(const struct spec *s)
     to->exit_zero = copy_text(a, s->exit_zero);
     to->checkpoint_signal = copy_text(a, s->checkpoint_signal);
     to->checkpoint_path = copy_text(a, s->checkpoint_path);
+    to->checkpoint_target = copy_text(a, s->checkpoint_target);
     to->completion = copy_text(a, s->completion);
     to->array_indices = copy_text(a, s->array_indices);
     to->array_params = copy_strings(a, &s->array_params);
@@ -274,6 +275,15 @@ uint32_t spec_leader(const struct spec *s)
         if (s->roles[r].is_leader)
             return r;
     return s->completion && strcmp(s->completion, "leader") == 0 ? 0 : JOB_ROLES_MAX;
+}
+
+bool spec_gets_signal(const struct spec *s, uint32_t role, uint32_t index)
+{
+    uint32_t leader = spec_leader(s);
+
+    if (!s->checkpoint_target)
+        return true;
+    return role == (leader == JOB_ROLES_MAX ? 0 : leader) && index == 0;
 }
 
 uint32_t spec_pods(const struct spec *s)

@@ -218,6 +218,8 @@ struct spec {
     usec_t grow_cooldown_us;          /* 0: ELASTIC_COOLDOWN_S */
     const char *checkpoint_signal;    /* a name of util/signals.h; NULL: SIGTERM */
     const char *checkpoint_path;      /* where it saves, absolute; NULL: not said */
+    const char *checkpoint_target;    /* who gets the signal: "leader"; NULL: all pods */
+    usec_t before_end_us;             /* it is asked to save so long before its run ends; 0: not */
     const char *exit_zero;            /* checkpoint.exitZero: "requeue", "done"; NULL: requeue */
     bool is_movable;                  /* preemption.movable: defragmentation may move it */
     enum spec_choice pdb;             /* disruption.pdb; default: not preemptible, or elastic */
@@ -271,6 +273,8 @@ const char *spec_condition_words(enum spec_condition condition);
 uint32_t spec_leader(const struct spec *s);
 /* Does its program run below the wrapper that turns a request for a checkpoint into the signal? */
 bool spec_role_is_wrapped(const struct spec_role *r);
+/* Is the program of this pod told to save by checkpoint.signal? */
+bool spec_gets_signal(const struct spec *s, uint32_t role, uint32_t index);
 uint32_t spec_pods(const struct spec *s); /* pods in all */
 /* Pods that a PodDisruptionBudget keeps; 0: the job has none. After spec_check(). */
 uint32_t spec_min_available(const struct spec *s);

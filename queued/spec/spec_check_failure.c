@@ -84,6 +84,27 @@ static int check_completion(const struct check *c)
     return 0;
 }
 
+/* Who is asked, and when: of a signal that has to be asked for. maxRuntime is known. */
+static int check_target(const struct check *c)
+{
+    struct spec *s = c->spec;
+
+    if (s->checkpoint_target && !strcmp(s->checkpoint_target, "all"))
+        s->checkpoint_target = NULL;
+    if (s->checkpoint_target && strcmp(s->checkpoint_target, "leader") != 0)
+        return spec_bad(c, "spec.checkpoint.target", "must be all or leader");
+    if (s->checkpoint_target && !s->checkpoint_signal)
+        return spec_bad(c, "spec.checkpoint.target",
+                        "goes with a checkpoint.signal other than SIGTERM, which every pod gets");
+    if (s->before_end_us && !s->checkpoint_signal)
+        return spec_bad(c, "spec.checkpoint.beforeEnd",
+                        "goes with a checkpoint.signal other than SIGTERM, which comes at the end; "
+                        "checkpoint.grace says how long before SIGKILL");
+    if (s->before_end_us < 0 || (s->before_end_us && s->before_end_us >= s->max_runtime_us))
+        return spec_bad(c, "spec.checkpoint.beforeEnd", "must be shorter than maxRuntime");
+    return 0;
+}
+
 static int check_checkpoint(const struct check *c)
 {
     struct spec *s = c->spec;
@@ -97,16 +118,20 @@ static int check_checkpoint(const struct check *c)
         return spec_bad(c, "spec.checkpoint.path", "must be absolute");
     if (s->checkpoint_signal && !strcmp(s->checkpoint_signal, "SIGTERM"))
         s->checkpoint_signal = NULL;
+    if (check_target(c))
+        return -1;
     if (!s->checkpoint_signal)
         return 0;
     if (!signal_of(s->checkpoint_signal))
         return spec_bad(c, "spec.checkpoint.signal", "must be one of " SIGNAL_NAMES);
     for (uint32_t i = 0; i < s->n_roles; i++)
-        is_wrapped |= spec_role_is_wrapped(&s->roles[i]);
+        is_wrapped |= spec_gets_signal(s, i, 0) && spec_role_is_wrapped(&s->roles[i]);
     if (!is_wrapped)
         return spec_bad(c, "spec.checkpoint.signal",
-                        "needs 'queuectl pod-run --' in front of the program in a role's command, "
-                        "which turns the request into the signal; or use SIGTERM");
+                        s->checkpoint_target
+                            ? "needs 'queuectl pod-run --' in front of the leader's program"
+                            : "needs 'queuectl pod-run --' in front of the program in a role's "
+                              "command, which turns the request into the signal; or use SIGTERM");
     return 0;
 }
 

@@ -251,6 +251,11 @@ static void feed_checkpoint(const struct feed *f, const struct spec *s)
         feed_text(f, s->checkpoint_signal);
         feed_text(f, s->checkpoint_path);
     }
+    if (s->checkpoint_target || s->before_end_us) {
+        feed_text(f, "beforeEnd");
+        feed_text(f, s->checkpoint_target);
+        feed_number(f, s->before_end_us);
+    }
 }
 
 static void feed_completion(const struct feed *f, const struct spec *s)

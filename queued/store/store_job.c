@@ -221,6 +221,7 @@ void store_make_job(job_record *r, const struct job *j, const struct state *s, s
     PACK(r, has_budget, j->has_budget);
     PACK(r, has_pods, j->has_pods);
     PACK(r, keeps, j->keeps);
+    PACK(r, is_told, j->is_told);
     PACK(r, charged_gpus, (uint32_t)(j->charged_parts / GPU_PARTS));
     if (j->charged_parts % GPU_PARTS)
         PACK(r, charged_parts, (uint32_t)(j->charged_parts % GPU_PARTS));
@@ -311,6 +312,7 @@ static int take_state(struct job *j, const job_record *r, struct err *err)
     j->has_budget = r->has_budget;
     j->has_pods = r->has_pods;
     j->keeps = r->keeps;
+    j->is_told = r->is_told;
     j->charged_parts = (uint64_t)r->charged_gpus * GPU_PARTS + r->charged_parts;
     return 0;
 }

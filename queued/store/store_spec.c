@@ -239,6 +239,8 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     r->exit_zero = text(s->exit_zero);
     r->checkpoint_signal = text(s->checkpoint_signal);
     r->checkpoint_path = text(s->checkpoint_path);
+    r->checkpoint_target = text(s->checkpoint_target);
+    PACK(r, before_end_us, s->before_end_us);
     r->completion = text(s->completion);
     PACK(r, completion_min, s->completion_min);
     PACK(r, movable, s->is_movable);
@@ -527,6 +529,8 @@ static struct spec *take_spec(const spec_record *r)
     s->exit_zero = copy(a, r->exit_zero);
     s->checkpoint_signal = copy(a, r->checkpoint_signal);
     s->checkpoint_path = copy(a, r->checkpoint_path);
+    s->checkpoint_target = copy(a, r->checkpoint_target);
+    s->before_end_us = r->before_end_us;
     s->completion = copy(a, r->completion);
     s->completion_min = r->completion_min;
     s->is_movable = r->movable;

@@ -31,8 +31,8 @@ NOTE = "gang.queued/checkpoint-request"
 PODS = "/api/v1/namespaces/vision/pods"
 
 
-def job(command=WRAPPED, runtime="1h"):
-    return JOB % {"command": command, "runtime": runtime}
+def job(command=WRAPPED, runtime="1h", more=""):
+    return (JOB % {"command": command, "runtime": runtime}).replace("grace: 1m", "grace: 1m" + more)
 
 
 class Asked(JobTest):
@@ -69,8 +69,32 @@ class Asked(JobTest):
         self.wait_asked(last)
         self.wait_state(site, last, "TimedOut")
 
+    def test_a_job_is_asked_before_its_end_and_runs_on(self):
+        site = self.start()
+        self.cluster(site)
+        name = self.submit(site, job(runtime="1h", more=", beforeEnd: 3599900ms, target: leader"))
+        self.wait_state(site, name, "Running")
+        self.wait_asked(name)
+        pods = self.ask("GET", PODS)["items"]
+        self.assertTrue(all(p["metadata"]["annotations"].get(NOTE, " early").endswith(" early") for p in pods))
+        told = [any(e["name"] == "QUEUED_CHECKPOINT_SIGNAL" for e in p["spec"]["containers"][0]["env"]) for p in pods]
+        first = [p["metadata"]["labels"]["gang.queued/index"] == "0" for p in pods]
+        self.assertEqual(told, first)
+        self.assertEqual(self.state(site, name), "Running")
+        self.assertIn("CheckpointAsked", site.ctl("describe", name, "--events", "-o", "json")[1])
+
     def test_a_signal_needs_the_wrapper(self):
         site = self.start()
+        for more, want in [
+            (", beforeEnd: 1h", "spec.checkpoint.beforeEnd: must be shorter than maxRuntime"),
+            (", target: most", "spec.checkpoint.target: \"most\" must be all or leader"),
+        ]:
+            code, _, err = site.ctl("submit", "-f", "-", text=job(more=more))
+            self.assertEqual(code, 2)
+            self.assertIn(want, err)
+        text = job(more=", beforeEnd: 1m").replace("signal: SIGUSR1, ", "")
+        code, _, err = site.ctl("submit", "-f", "-", text=text)
+        self.assertIn("spec.checkpoint.beforeEnd: goes with a checkpoint.signal other than SIGTERM", err)
         code, _, err = site.ctl("submit", "-f", "-", text=job("train"))
         self.assertEqual(code, 2)
         self.assertIn("spec.checkpoint.signal: needs 'queuectl pod-run --'", err)
@@ -107,6 +131,21 @@ class PodRun(unittest.TestCase):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(10), 5)
         self.assertEqual(process.stdout.read(), "saved\n")
+
+    def test_a_request_before_the_end_keeps_no_sigterm_away_and_a_new_one_is_another_signal(self):
+        loop = "trap 'echo saving' USR1; trap 'echo term' TERM; while :; do sleep 0.1; done"
+        process = self.run_program(loop)
+        self.assertEqual(process.stdout.readline(), "up\n")
+        for text in ["2026-12-01T02:00:00Z early", "2026-12-01T02:05:00Z"]:
+            with open(self.file + ".new", "w", encoding="utf-8") as f:
+                f.write(text)
+            os.rename(self.file + ".new", self.file)
+            self.assertEqual(process.stdout.readline(), "saving\n")
+            if "early" in text:
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.stdout.readline(), "term\n")
+        process.kill()
+        process.wait(10)
 
     def test_without_a_request_sigterm_is_passed_on_and_the_end_is_the_programs(self):
         process = self.run_program("exec sleep 60")

@@ -468,6 +468,31 @@ static void a_gang_that_is_asked_to_save_has_a_moment_for_it(void **state)
     world_destroy(w);
 }
 
+static void a_gang_that_is_told_before_its_end_runs_on(void **state)
+{
+    struct world *w = world_ready(NULL);
+    struct team *t = team_create(605, NULL);
+    char *path = pod_path(t, 1);
+    bool goes = false;
+
+    (void)state;
+    start(w, t);
+    world_until(w, all(w->is_bound));
+    t->gang.asked_us = INT64_C(1790000000) * USEC_PER_SEC;
+    for (uint32_t i = 0; i < t->gang.n_pods; i++) {
+        t->gang.pods[i].is_bound = true;
+        memcpy(t->gang.pods[i].uid, w->bound_uid[i], sizeof(w->bound_uid[i]));
+    }
+    start(w, t);
+    world_until(w, is_asked(w, path, &goes));
+    assert_false(goes);
+    stop(w, t);
+    world_until(w, all(w->is_gone) && w->n_service_gone);
+    free(path);
+    team_destroy(t);
+    world_destroy(w);
+}
+
 static void a_stray_pod_goes_only_with_its_own_uid(void **state)
 {
     struct world *w = world_ready(NULL);
@@ -523,6 +548,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_pod_that_is_replaced_is_gone_and_the_new_one_is_seen),
         cmocka_unit_test(a_gang_that_has_saved_gets_no_more_grace),
         cmocka_unit_test(a_gang_that_is_asked_to_save_has_a_moment_for_it),
+        cmocka_unit_test(a_gang_that_is_told_before_its_end_runs_on),
         cmocka_unit_test(a_stray_pod_goes_only_with_its_own_uid),
     };
 

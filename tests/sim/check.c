@@ -35,7 +35,8 @@ static void count_row(struct sim *s, const struct job_note *note)
     unsigned n;
     const struct job_fsm_row *rows = job_fsm_rows(&n);
 
-    if (!note->event && note->from == note->to && !strcmp(note->reason, "NoDisruptionBudget"))
+    if (!note->event && note->from == note->to &&
+        (!strcmp(note->reason, "NoDisruptionBudget") || !strcmp(note->reason, "CheckpointAsked")))
         return; /* a remark */
     for (unsigned i = 0; i < n; i++) {
         bool is_to = rows[i].to == note->to ||

@@ -384,6 +384,18 @@ static void be_keen(struct spec *s, struct rng *g)
         s->max_queue_us = 0;
 }
 
+/* Told to save before the end, too. */
+static void some_checkpoint(struct spec *s)
+{
+    static const char *wrapped[] = {"queuectl", "pod-run", "--", "train"};
+
+    if (!s->exit_zero || s->max_runtime_us < 120 * USEC_PER_SEC)
+        return;
+    s->checkpoint_signal = "SIGUSR1";
+    s->before_end_us = s->max_runtime_us / 3;
+    s->roles[0].command = (struct spec_strings){wrapped, ARRAY_LEN(wrapped)};
+}
+
 struct spec *wish_spec(uint64_t seed, bool is_staged, const char *submit_key)
 {
     static const char *const tenants[] = {"alpha", "alpha/one", "alpha/one", "alpha/two",
@@ -445,6 +457,7 @@ struct spec *wish_spec(uint64_t seed, bool is_staged, const char *submit_key)
     some_instants(s, seed);
     some_array(s, seed);
     some_licence(s);
+    some_checkpoint(s);
     return s;
 }
 

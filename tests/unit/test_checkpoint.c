@@ -87,6 +87,64 @@ static void a_heartbeat_after_the_notice_ends_the_grace(void **state)
     assert_int_equal(j->state, JOB_PENDING);
 }
 
+/* What the cluster is told to start, or to do for what has started. */
+static usec_t told_by_start(struct core *c, const struct job *j)
+{
+    struct gang g;
+    usec_t told;
+
+    gang_init(&g, c->state, j, NULL, false);
+    told = g.asked_us;
+    gang_fini(&g);
+    return told;
+}
+
+static void a_job_is_told_before_its_end_once_and_not_again_at_it(void **state)
+{
+    struct core *c = *state;
+    struct job *j = two_running(c, "a", "job", LOW, 1);
+    usec_t at;
+    struct gang g;
+
+    j->is_asked = true;
+    j->before_end_us = 600 * USEC_PER_SEC;
+    job_set_timer(c->state, j);
+    at = job_run_end(j) - j->before_end_us;
+    assert_true(j->timer_at == at);
+    assert_true(told_by_start(c, j) == 0);
+    core_pass(c, at - c->now - 1);
+    core_forget(c);
+    core_pass(c, 1);
+    assert_true(j->is_told && told_by_start(c, j) == at);
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
+    assert_int_equal(core_count(c, EFFECT_SAVE_JOB), 1);
+    assert_int_equal(core_count(c, EFFECT_SAVE_EVENT), 1);
+    core_pass(c, USEC_PER_SEC);
+    assert_int_equal(core_count(c, EFFECT_GANG_START), 1);
+    core_pass(c, job_run_end(j) - c->now);
+    assert_int_equal(j->state, JOB_STOPPING);
+    assert_int_equal(j->outcome, JOB_TIMED_OUT);
+    stop_of(c, j, &g);
+    assert_true(g.asked_us == 0);
+}
+
+static void one_that_was_told_before_its_end_is_asked_anew_when_it_has_to_leave(void **state)
+{
+    struct core *c = *state;
+    struct job *j = two_running(c, "a", "job", LOW, 1);
+    struct gang g;
+
+    j->is_asked = true;
+    j->before_end_us = 600 * USEC_PER_SEC;
+    job_set_timer(c->state, j);
+    core_pass(c, job_run_end(j) - j->before_end_us - c->now);
+    assert_true(j->is_told);
+    (void)core_verb(c, j->id, VERB_PREEMPT);
+    assert_false(j->is_told);
+    stop_of(c, j, &g);
+    assert_true(g.asked_us == j->state_since);
+}
+
 static void a_job_with_a_signal_is_asked_when_it_has_to_leave_and_not_in_a_cancel(void **state)
 {
     struct core *c = *state;
@@ -224,6 +282,8 @@ int main(void)
         TEST(a_heartbeat_after_the_notice_ends_the_grace),
         TEST(a_cancel_may_leave_less_grace_and_a_second_one_still_less),
         TEST(heartbeats_are_stored_once_a_minute_and_make_no_event),
+        TEST(a_job_is_told_before_its_end_once_and_not_again_at_it),
+        TEST(one_that_was_told_before_its_end_is_asked_anew_when_it_has_to_leave),
         TEST(a_job_with_a_signal_is_asked_when_it_has_to_leave_and_not_in_a_cancel),
         TEST(exit_zero_after_a_notice_is_saved_unless_the_job_says_done),
     };

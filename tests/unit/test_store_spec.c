@@ -59,6 +59,8 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->exit_zero = "done";
         want->checkpoint_signal = "SIGUSR1";
         want->checkpoint_path = "/ckpt";
+        want->checkpoint_target = "leader";
+        want->before_end_us = INT64_C(600000000);
         want->is_movable = choice == SPEC_NO;
         want->pdb = (enum spec_choice)choice;
         want->min_available = choice == SPEC_YES ? 3 : 0;
