@@ -20,6 +20,7 @@
 
 const struct cli_command cli_commands[] = {
     {"submit", "store jobs from files and print their names", HELP_SUBMIT, cmd_submit},
+    {"run", "submit a program as a job and follow it", HELP_RUN, cmd_run},
     {"list", "jobs, mine by default", HELP_LIST, cmd_list},
     {"describe", "everything about one job", HELP_DESCRIBE, cmd_describe},
     {"why", "why a job waits, and what to do about it", HELP_WHY, cmd_why},
@@ -36,6 +37,11 @@ const struct cli_command cli_commands[] = {
     {"update", "change what waiting jobs ask for", HELP_UPDATE, cmd_update},
     {"wait", "block until jobs are finished, running or scheduled", HELP_WAIT, cmd_wait},
     {"watch", "stream of events", HELP_WATCH, cmd_watch},
+    {"logs", "what the pods of a job have written", HELP_LOGS, cmd_logs},
+    {"exec", "run a program in a pod of a job", HELP_EXEC, cmd_exec},
+    {"shell", "a shell in a pod of a job", HELP_SHELL, cmd_shell},
+    {"attach", "the terminal of a pod of a job", HELP_ATTACH, cmd_attach},
+    {"port-forward", "local ports to a pod of a job", HELP_PORT_FORWARD, cmd_port_forward},
     {"nodes", "nodes and their GPUs", HELP_NODES, cmd_nodes},
     {"free", "the largest gangs that free GPUs allow", HELP_FREE, cmd_free},
     {"drain", "place nothing new on nodes", HELP_DRAIN, cmd_drain},
@@ -149,7 +155,7 @@ static void print_overview(FILE *f)
 {
     (void)fputs(HELP_OVERVIEW, f);
     for (size_t i = 0; i < cli_n_commands; i++)
-        (void)fprintf(f, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].summary);
+        (void)fprintf(f, "  %-12s %s\n", cli_commands[i].name, cli_commands[i].summary);
     (void)fputs(HELP_COMMON, f);
 }
 

@@ -126,12 +126,21 @@ int cli_job_exit(const struct queued_job *job);
 /* Wait for all of them, with progress on stderr; the exit code. */
 int cli_wait_all(struct queued_client *c, const char *const *jobs, size_t n);
 
+/* Instead of a detach, on Ctrl-C: set before one of the others is called. */
+void cli_wait_stops_by(void (*handler)(int signo));
+/* Until one job runs, with progress: -1; it has ended, or waiting failed: the exit code. */
+int cli_wait_running(struct queued_client *c, const char *job);
+/* Until it has ended: the exit code. on_running is called each time that it begins to run again. */
+int cli_wait_end(struct queued_client *c, const char *job,
+                 void (*on_running)(const char *job, void *ctx), void *ctx);
+
 /* ---- links inside a host (cmd_matrix.c) */
 
 /* What the pair matrix in a file says; the exit code. */
 int show_matrix(const char *file, enum cli_format format);
 
 int cmd_submit(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_describe(int argc, char **argv);
 int cmd_why(int argc, char **argv);
@@ -145,6 +154,11 @@ int cmd_checkpointed(int argc, char **argv);
 int cmd_pod_run(int argc, char **argv);
 int cmd_prioritize(int argc, char **argv);
 int cmd_update(int argc, char **argv);
+int cmd_logs(int argc, char **argv);
+int cmd_exec(int argc, char **argv);
+int cmd_shell(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
+int cmd_port_forward(int argc, char **argv);
 int cmd_wait(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);

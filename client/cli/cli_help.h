@@ -42,6 +42,27 @@
     "  --wait               wait for the end; exit with the job's code\n"                          \
     "  -o FORMAT            table, name, json, yaml\n"
 
+#define HELP_RUN                                                                                   \
+    "  queuectl run -N 4 -g 8 --model H100 --image train:3 -t 24h -- torchrun train.py\n"          \
+    "  queuectl run -g 1 --image ci:1 --rm -- pytest -q\n\n"                                       \
+    "queuectl run [OPTIONS] -- PROGRAM [ARGUMENT...]   submit it as a job, show its logs, exit "   \
+    "with its\ncode; Ctrl-C leaves the job to itself\n\n"                                          \
+    "  -N, --nodes N        pods, each on its own GPUs (default 1)\n"                              \
+    "  -g, --gpus N         GPUs of each\n"                                                        \
+    "  --model M            GPU model\n"                                                           \
+    "  --image I            of the container\n"                                                    \
+    "  -e, --env K=V        variable. Repeatable\n"                                                \
+    "  --mount CLAIM:/PATH[:ro]   volume. Repeatable\n"                                            \
+    "  --cpu N, --memory B, --shm B   of each pod\n"                                               \
+    "  -t, --time T         longest run, like 24h\n"                                               \
+    "  --topology T         required:LEVEL, preferred:LEVEL, both with a blank between, or any\n"  \
+    "  --workdir D          working directory\n"                                                   \
+    "  --priority-class C, --tenant T, --name N, --key K   as in a job file\n"                     \
+    "  --rm                 cancel the job when this is interrupted\n"                             \
+    "  --no-logs            only states, on stderr\n"                                              \
+    "  --print-spec         print the job file and stop\n"                                         \
+    "  --timeout T          exit 124 after this time; the job goes on\n"
+
 #define HELP_LIST                                                                                  \
     "  queuectl list\n"                                                                            \
     "  queuectl list -A --state pending,running --sort -age\n"                                     \
@@ -60,6 +81,7 @@
     "  --continue TOKEN     go on after a list with --limit\n"                                     \
     "  -q, --quiet          print nothing; exit 1 when no job matches\n"                           \
     "  --columns C,...      only these columns of the wide form, like job,state,gpus\n"            \
+    "  -w, --watch          then a row for each change; a terminal shows the list anew\n"          \
     "  --no-headers         without the line of titles\n"                                          \
     "  -o FORMAT            table, wide, json, jsonl, yaml, name, csv\n"
 
@@ -196,6 +218,42 @@
     "  --from N             events after number N; 0: all that are kept\n"                         \
     "  --exit-when-done     end when the job has ended, with its code\n"                           \
     "  -o FORMAT            table, jsonl\n"
+
+#define HELP_LOGS                                                                                  \
+    "  queuectl logs resnet-ddp-7f3k\n"                                                            \
+    "  queuectl logs resnet-ddp-7f3k -f --rank 0-3 --tail 20\n\n"                                  \
+    "queuectl logs JOB   what the pods of its last attempt have written, by kubectl and your own " \
+    "rights\n\n"                                                                                   \
+    "  -f, --follow         go on until they end; lines of all pods as they come\n"                \
+    "  --role R             only pods of this role\n"                                              \
+    "  --rank N,N-N         only pods of these ranks\n"                                            \
+    "  -c, --container C    not the main one\n"                                                    \
+    "  --tail N             only the last N lines of each\n"                                       \
+    "  --since T            only what is younger, like 10m\n"                                      \
+    "  --prefix             [worker-2] before each line, also where it is one pod\n"               \
+    "  --timestamps         the time before each line\n"                                           \
+    "  --download DIR       a file a pod\n"
+
+#define HELP_ONE_POD                                                                               \
+    "  --rank N             the pod of this rank (default: the first one)\n"                       \
+    "  --role R             the first pod of this role\n"                                          \
+    "  -c, --container C    not the main one\n"
+
+#define HELP_EXEC                                                                                  \
+    "  queuectl exec resnet-ddp-7f3k --rank 3 -- nvidia-smi\n\n"                                   \
+    "queuectl exec JOB -- PROGRAM [ARGUMENT...]   in a pod, by kubectl exec\n\n" HELP_ONE_POD
+
+#define HELP_SHELL                                                                                 \
+    "  queuectl shell resnet-ddp-7f3k\n\n"                                                         \
+    "queuectl shell JOB   /bin/sh in a pod, by kubectl exec\n\n" HELP_ONE_POD
+
+#define HELP_ATTACH                                                                                \
+    "  queuectl attach resnet-ddp-7f3k\n\n"                                                        \
+    "queuectl attach JOB   to the program of a pod, by kubectl attach\n\n" HELP_ONE_POD
+
+#define HELP_PORT_FORWARD                                                                          \
+    "  queuectl port-forward resnet-ddp-7f3k 6006\n\n"                                             \
+    "queuectl port-forward JOB [LOCAL:]PORT...   by kubectl port-forward\n\n" HELP_ONE_POD
 
 #define HELP_NODES                                                                                 \
     "  queuectl nodes\n"                                                                           \

@@ -13,6 +13,8 @@
 static const char *const with_jobs[] = {"describe",   "why",          "cancel", "hold", "release",
                                         "requeue",    "preempt",      "update", "wait", "watch",
                                         "prioritize", "checkpointed", NULL};
+/* Of which one is a job, and kubectl's the rest. */
+static const char *const with_pods[] = {"logs", "exec", "shell", "attach", "port-forward", NULL};
 static const char *const with_nodes[] = {"drain", "undrain", NULL};
 
 static bool is_one_of(const char *const *v, const char *word)
@@ -78,6 +80,8 @@ static void print_bash(void)
                  "        case $command in\n"
                  "        ");
     print_list(with_jobs);
+    (void)putchar('|');
+    print_list(with_pods);
     (void)printf(") words=\"$($ask list -A --state active -o name 2>/dev/null) @last\" ;;\n"
                  "        ");
     print_list(with_nodes);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "print_job.h"
@@ -16,18 +17,25 @@
 
 enum { PAGE_MAX = 500, LINE_MAX_WIDTH = 100 };
 
+struct order {
+    int (*compare)(const struct queued_job *, const struct queued_job *);
+    int sign;
+};
+
 struct list {
-    bool all, quiet, no_headers;
+    bool all, quiet, no_headers, follows, is_told;
     const char *tenant, *user, *states, *sort, *limit_text, *token, *columns, *array, *since;
     struct cli_texts labels;
     enum cli_format format;
     uint64_t limit;  /* 0: none */
     int64_t from_us; /* submitted since; 0: ever */
     struct queued_query query;
-    struct arena arena;
+    struct order order;        /* compare NULL: by id */
+    struct arena arena, shown; /* the latter of what is printed */
     VEC(struct queued_jobs *) pages;
     VEC(const struct queued_job *) jobs;
     struct queued_cursor *cursor; /* where a list with a limit ended */
+    VEC(char *) changed;          /* --watch: ids of jobs to be told again; owned */
 };
 
 static int by_name(const struct queued_job *a, const struct queued_job *b)
@@ -68,11 +76,6 @@ static const struct {
 } sorts[] = {
     {"age", by_age},   {"name", by_name},         {"state", by_state},
     {"gpus", by_gpus}, {"priority", by_priority}, {"tenant", by_tenant},
-};
-
-struct order {
-    int (*compare)(const struct queued_job *, const struct queued_job *);
-    int sign;
 };
 
 static int compare_jobs(const void *x, const void *y, void *ctx)
@@ -175,14 +178,14 @@ static int fetch(struct list *l, struct queued_client *c)
 
 static void print_document(struct list *l)
 {
-    struct document *items, *d = list_document(&l->arena, "GangJobList", &items);
+    struct document *items, *d = list_document(&l->shown, "GangJobList", &items);
     char *token;
 
     for (size_t i = 0; i < l->jobs.n; i++)
-        document_add(&l->arena, items, job_document(&l->arena, l->jobs.v[i]));
+        document_add(&l->shown, items, job_document(&l->shown, l->jobs.v[i]));
     if (l->cursor) {
         token = queued_cursor_text(l->cursor);
-        document_put_text(&l->arena, d, "continue", arena_strdup(&l->arena, token));
+        document_put_text(&l->shown, d, "continue", arena_strdup(&l->shown, token));
         free(token);
     }
     cli_print(d, l->format);
@@ -214,11 +217,13 @@ static int print_rows(struct list *l)
 static void print_lines(struct list *l)
 {
     for (size_t i = 0; i < l->jobs.n; i++)
-        cli_print(job_document(&l->arena, l->jobs.v[i]), FORMAT_JSONL);
+        cli_print(job_document(&l->shown, l->jobs.v[i]), FORMAT_JSONL);
 }
 
 static int print(struct list *l)
 {
+    if (l->order.compare && l->jobs.n)
+        qsort_r(l->jobs.v, l->jobs.n, sizeof(struct queued_job *), compare_jobs, &l->order);
     if (l->format == FORMAT_JSONL && l->jobs.n) {
         print_lines(l);
     } else if (l->format == FORMAT_JSON || l->format == FORMAT_YAML) {
@@ -232,11 +237,97 @@ static int print(struct list *l)
     return EXIT_OK;
 }
 
+/* ---- --watch */
+
+/* Each job once a round. */
+static int note_change(const struct queued_event *e, void *ctx)
+{
+    struct list *l = ctx;
+
+    for (size_t i = 0; i < l->changed.n; i++)
+        if (strcmp(l->changed.v[i], e->job_id) == 0)
+            return 0;
+    *vec_push(&l->changed) = xstrdup(e->job_id);
+    return 0;
+}
+
+static int first_change(const struct queued_event *e, void *ctx)
+{
+    return e->job_id ? !note_change(e, ctx) : 0;
+}
+
+static void forget(struct list *l)
+{
+    for (size_t i = 0; i < l->pages.n; i++)
+        queued_jobs_free(l->pages.v[i]);
+    l->pages.n = l->jobs.n = 0;
+    for (size_t i = 0; i < l->changed.n; i++)
+        free(l->changed.v[i]);
+    l->changed.n = 0;
+    arena_reset(&l->shown);
+}
+
+/* The jobs that changed as they are now, those that are gone left out. */
+static int fetch_changed(struct list *l, struct queued_client *c)
+{
+    struct queued_error e;
+
+    for (size_t i = 0; i < l->changed.n; i++) {
+        struct queued_jobs *one = NULL;
+
+        if (queued_get(c, l->changed.v[i], &one, &e) == 0) {
+            *vec_push(&l->pages) = one;
+            *vec_push(&l->jobs) = &one->v[0];
+        } else if (e.code != QUEUED_NOT_FOUND) {
+            return cli_error(&e);
+        }
+    }
+    return 0;
+}
+
+/* A terminal shows the whole list again; elsewhere there is a row for each change. */
+static int show_change(struct list *l, struct queued_client *c)
+{
+    bool is_tty = isatty(STDOUT_FILENO) == 1 && l->format <= FORMAT_WIDE;
+    int rc = is_tty ? fetch(l, c) : fetch_changed(l, c);
+
+    if (is_tty)
+        (void)fputs("\033[H\033[2J", stdout);
+    l->no_headers = l->no_headers || (!is_tty && l->is_told);
+    l->is_told = l->is_told || l->jobs.n > 0;
+    if (rc == 0 && (l->jobs.n || is_tty))
+        rc = print(l);
+    return rc ? rc : fflush(stdout) ? EXIT_FAILED : 0;
+}
+
+/* Until stdout is closed or the user ends it. */
+static int follow(struct list *l, struct queued_client *c)
+{
+    struct queued_watch_options o = {.after_seq = l->pages.v[0]->as_of_seq,
+                                     .filter = l->query.filter};
+    struct queued_watch *stream = NULL;
+    struct queued_error e;
+    int rc = 0;
+
+    if (queued_watch_open(c, &o, &stream, &e))
+        return cli_error(&e);
+    l->is_told = l->jobs.n > 0;
+    while (rc == 0) {
+        forget(l);
+        if (queued_watch_next(stream, -1, first_change, l, &e) < 0 ||
+            queued_watch_next(stream, 0, note_change, l, &e) < 0)
+            rc = cli_error(&e);
+        else
+            rc = show_change(l, c);
+    }
+    queued_watch_close(stream);
+    return rc;
+}
+
 static int run(struct list *l)
 {
     struct queued_client *c = NULL;
-    struct order order;
-    int rc = l->sort ? find_order(l->sort, &order) : 0;
+    int rc = l->sort ? find_order(l->sort, &l->order) : 0;
 
     if (rc == 0)
         rc = read_filter(l);
@@ -244,14 +335,26 @@ static int run(struct list *l)
         rc = cli_connect(&c, cli_timeout_ms());
     if (rc == 0)
         rc = fetch(l, c);
+    if (rc == 0 && l->quiet)
+        rc = l->jobs.n ? EXIT_OK : EXIT_FAILED;
+    else if (rc == 0)
+        rc = print(l);
+    if (rc == 0 && l->follows)
+        rc = fflush(stdout) ? EXIT_FAILED : follow(l, c);
     queued_close(c);
-    if (rc)
-        return rc;
-    if (l->quiet)
-        return l->jobs.n ? EXIT_OK : EXIT_FAILED;
-    if (l->sort && l->jobs.n)
-        qsort_r(l->jobs.v, l->jobs.n, sizeof(struct queued_job *), compare_jobs, &order);
-    return print(l);
+    return rc;
+}
+
+/* What goes with --watch. */
+static int check_follow(const struct list *l)
+{
+    if (!l->follows)
+        return 0;
+    if (l->quiet || l->limit_text || l->token || l->array)
+        return cli_usage("list: -w goes with none of -q, --limit, --continue and --array");
+    if (l->format == FORMAT_JSON || l->format == FORMAT_YAML || l->format == FORMAT_CSV)
+        return cli_usage("list: -w goes with -o table, wide, name and jsonl");
+    return 0;
 }
 
 int cmd_list(int argc, char **argv)
@@ -271,6 +374,7 @@ int cmd_list(int argc, char **argv)
         {"quiet", 'q', OPTION_FLAG, &l.quiet},
         {"no-headers", 0, OPTION_FLAG, &l.no_headers},
         {"columns", 0, OPTION_TEXT, &l.columns},
+        {"watch", 'w', OPTION_FLAG, &l.follows},
     };
     int first, rc = cli_parse(&(struct cli_options){"list", options, ARRAY_LEN(options)}, argc,
                               argv, &first);
@@ -287,13 +391,14 @@ int cmd_list(int argc, char **argv)
     else if (l.columns && l.format > FORMAT_WIDE && l.format != FORMAT_CSV)
         rc = cli_usage("list: --columns goes with -o table, wide and csv");
     else
-        rc = run(&l);
-    for (size_t i = 0; i < l.pages.n; i++)
-        queued_jobs_free(l.pages.v[i]);
+        rc = check_follow(&l) ? EXIT_USAGE : run(&l);
+    forget(&l);
+    vec_fini(&l.changed);
     vec_fini(&l.pages);
     vec_fini(&l.jobs);
     cli_texts_fini(&l.labels);
     queued_cursor_free(l.cursor);
     arena_fini(&l.arena);
+    arena_fini(&l.shown);
     return rc;
 }

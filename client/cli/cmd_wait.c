@@ -38,6 +38,10 @@ int cli_job_exit(const struct queued_job *job)
 
 /* What the signal handler says; made before it can run. */
 static struct str goodbye;
+static void (*on_interrupt)(int signo); /* NULL: detach */
+/* Called when the one job begins to run. */
+static void (*tell_running)(const char *job, void *ctx);
+static void *tell_ctx;
 
 static void detach(int signo)
 {
@@ -50,8 +54,9 @@ static void detach(int signo)
 
 static void prepare_detach(const char *const *jobs, size_t n)
 {
-    struct sigaction action = {.sa_handler = detach};
+    struct sigaction action = {.sa_handler = on_interrupt ? on_interrupt : detach};
 
+    str_clear(&goodbye);
     str_add(&goodbye, "\nqueuectl: detached, the jobs go on; to wait again: queuectl wait");
     for (size_t i = 0; i < n; i++)
         str_addf(&goodbye, " %s", jobs[i]);
@@ -76,6 +81,8 @@ static int show_change(const struct queued_event *e, void *ctx)
     (void)ctx;
     if (e->to && !queued_state_is_final(e->to))
         show(e->job_name, e->to, e->reason, e->text);
+    if (tell_running && e->to && strcmp(e->to, "Running") == 0 && e->job_name)
+        tell_running(e->job_name, tell_ctx);
     return 0;
 }
 
@@ -129,6 +136,38 @@ int cli_wait_all(struct queued_client *c, const char *const *jobs, size_t n)
     struct queued_wait_options o = {.n = n, .jobs = jobs, .wait_ms = (int64_t)cli_timeout_ms()};
 
     return run(c, &o);
+}
+
+void cli_wait_stops_by(void (*handler)(int signo))
+{
+    on_interrupt = handler;
+}
+
+int cli_wait_running(struct queued_client *c, const char *job)
+{
+    struct queued_wait_options o = {
+        .n = 1, .jobs = &job, .what = QUEUED_WAIT_RUNNING, .wait_ms = (int64_t)cli_timeout_ms()};
+    struct queued_jobs *now = NULL;
+    struct queued_error e;
+    int rc;
+
+    if (run(c, &o) == EXIT_WAIT_OVER)
+        return EXIT_WAIT_OVER;
+    if (queued_get(c, job, &now, &e)) {
+        cli_note("%s", e.text);
+        return EXIT_WAIT_FAILED;
+    }
+    rc = queued_state_is_final(now->v[0].state) ? cli_job_exit(&now->v[0]) : -1;
+    queued_jobs_free(now);
+    return rc;
+}
+
+int cli_wait_end(struct queued_client *c, const char *job,
+                 void (*on_running)(const char *job, void *ctx), void *ctx)
+{
+    tell_running = on_running;
+    tell_ctx = ctx;
+    return cli_wait_all(c, &job, 1);
 }
 
 /* "@last" by its name: what is newest may be another one when the user is told how to go on. */
