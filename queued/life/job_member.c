@@ -81,6 +81,17 @@ void job_member_bound(struct state *s, struct job *j, struct member *m, struct e
     job_check_progress(s, j, fx);
 }
 
+/* It has run: it belongs to the gang from now on. */
+static void join(struct state *s, struct job *j, struct member *m, struct effects *fx)
+{
+    if (!m->is_new)
+        return;
+    m->is_new = false;
+    preempt_may_change(s);
+    job_set_timer(s, j);
+    job_save(s, j, fx);
+}
+
 void job_member_running(struct state *s, struct job *j, struct member *m, struct effects *fx)
 {
     if (m->phase != MEMBER_PLACED && m->phase != MEMBER_BOUND)
@@ -88,12 +99,7 @@ void job_member_running(struct state *s, struct job *j, struct member *m, struct
     job_set_phase(j, m, MEMBER_RUNNING);
     if (m->mend == MEND_STARTING && j->state == JOB_RUNNING)
         mended_runs(s, j, m, fx);
-    if (m->is_new) {
-        m->is_new = false;
-        preempt_may_change(s);
-        job_set_timer(s, j);
-        job_save(s, j, fx);
-    }
+    join(s, j, m, fx);
     job_check_progress(s, j, fx);
 }
 
@@ -222,6 +228,7 @@ void job_member_ended(struct state *s, struct job *j, struct member *m, const st
     note_exit_code(j, m);
     job_save(s, j, fx); /* its pod may be cleaned up before a restart */
     if (pod->phase == POD_SUCCEEDED) {
+        join(s, j, m, fx);
         mended_settle(s, j);
         job_check_progress(s, j, fx);
     } else if (failure_judge(NULL, &fault).is_node) {

@@ -14,9 +14,19 @@
 #include "spec/failure.h"
 #include "util/mem.h"
 
+/* One that had only joined is given up, not made again. */
 static bool is_lost(const struct member *m)
 {
-    return (m->phase == MEMBER_FAILED || m->phase == MEMBER_GONE) && m->mend == MEND_NONE;
+    return (m->phase == MEMBER_FAILED || m->phase == MEMBER_GONE) && m->mend == MEND_NONE &&
+           !m->is_new;
+}
+
+static bool has_lost(const struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_members; i++)
+        if (is_lost(&j->members[i]))
+            return true;
+    return false;
 }
 
 /* Is its role one that restarts as a whole? */
@@ -72,7 +82,9 @@ bool mended_begin(struct state *s, struct job *j, const struct job_step *step, s
     if (!is_left(j))
         return false;
     if (elastic_is_growing(j))
-        resize_drop(s, j, NULL, "it has lost others", fx);
+        resize_drop(s, j, NULL, has_lost(j) ? "it has lost others" : step->text, fx);
+    if (!has_lost(j))
+        return true;
     for (uint32_t i = 0; i < j->n_members && by_role; i++) {
         struct member *m = &j->members[i];
 

@@ -5,7 +5,8 @@
 
 #include "life/job_life.h"
 
-/* Members have failed or are gone, and may be made again: alone, or with the rest of their role.
+/* Members have failed or are gone, and may be made again: alone, or with the rest of their role;
+ * those that had only joined are given up.
  * false: by the scope of the job, or as nothing else of it would stay, the gang has to restart. */
 bool mended_begin(struct state *s, struct job *j, const struct job_step *step, struct effects *fx);
 /* A member that the gang waits for has lost its pod, or was refused one: from here it needs a

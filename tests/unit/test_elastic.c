@@ -141,18 +141,23 @@ static void sizes_that_cannot_be_are_refused(void **state)
 }
 
 /* Of one node, beside a gang of three; the others leave, and one node more is free each time. */
-static struct job *running_beside(struct core *c, struct job **other)
+static struct job *spec_beside(struct core *c, struct spec *s, struct job **other)
 {
     struct job *j;
 
     *other = submit(c, elastic_spec("other", 3, 3, 0));
     (void)core_cycle(c);
-    j = submit(c, elastic_spec("j", 1, 4, 0));
+    j = submit(c, s);
     (void)core_cycle(c);
     assert_int_equal(job_size(j), 1);
     core_see(c, j, 0, POD_RUNNING, 0);
     assert_int_equal(j->state, JOB_RUNNING);
     return j;
+}
+
+static struct job *running_beside(struct core *c, struct job **other)
+{
+    return spec_beside(c, elastic_spec("j", 1, 4, 0), other);
 }
 
 static void end(struct core *c, struct job *j)
@@ -241,6 +246,49 @@ static void new_pods_that_are_refused_or_late_are_dropped_and_it_runs_on(void **
     assert_int_equal(j->state, JOB_RUNNING);
     assert_int_equal(job_size(j), 1);
     assert_non_null(strstr(job_reason_text(j), "startTimeout"));
+    two_check(c);
+}
+
+/* A pod has joined and ended before anybody saw it run. */
+static struct job *ended_new(struct core *c, enum pod_phase phase, int16_t exit_code)
+{
+    struct spec *s = elastic_spec("j", 1, 2, 0);
+    struct job *other, *j;
+
+    s->failure.scope = SPEC_SCOPE_POD;
+    s->max_restarts = 1;
+    j = spec_beside(c, s, &other);
+    end(c, other);
+    core_pass(c, 600 * USEC_PER_SEC);
+    (void)core_cycle(c);
+    assert_int_equal(job_size(j), 2);
+    core_see(c, j, 1, phase, exit_code);
+    assert_int_equal(j->state, JOB_RUNNING);
+    assert_false(elastic_is_growing(j));
+    two_check(c);
+    return j;
+}
+
+static void a_new_pod_that_fails_unseen_is_dropped_not_made_again(void **state)
+{
+    struct core *c = *state;
+    struct job *j = ended_new(c, POD_FAILED, 3);
+
+    assert_int_equal(job_size(j), 1);
+    assert_int_equal(j->lost_at, 0);
+    assert_int_equal(j->restarts, 1);
+    assert_string_equal(j->reason.code, "Shrunk");
+    assert_non_null(strstr(job_reason_text(j), "exit code 3"));
+}
+
+static void a_new_pod_that_succeeds_unseen_has_joined(void **state)
+{
+    struct core *c = *state;
+    struct job *j = ended_new(c, POD_SUCCEEDED, 0);
+
+    core_pass(c, j->start_timeout_us + USEC_PER_SEC);
+    assert_int_equal(job_size(j), 2);
+    assert_int_equal(j->members[1].phase, MEMBER_SUCCEEDED);
     two_check(c);
 }
 
@@ -367,6 +415,8 @@ int main(void)
         WITH(it_does_not_grow_into_what_others_wait_for),
         WITH(it_does_not_grow_into_a_window),
         WITH(new_pods_that_are_refused_or_late_are_dropped_and_it_runs_on),
+        WITH(a_new_pod_that_fails_unseen_is_dropped_not_made_again),
+        WITH(a_new_pod_that_succeeds_unseen_has_joined),
         WITH(it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum),
         WITH(numbers_that_are_alike_in_a_row_are_other_demands),
         WITH(surplus_does_not_go_where_the_job_was_refused),
