@@ -121,6 +121,8 @@ static struct standing dominant(const struct state *s, const struct contender *c
         uint64_t total = (uint64_t)s->cluster.model_parts[m];
         uint64_t load = load_of(s, c, m) + share_held(m == model ? parts : 0);
 
+        if (!load)
+            continue; /* no more than the least that it stands with */
         total = total ? total : GPU_PARTS;
         if ((wide_t)load * st.total > (wide_t)st.load * total) {
             st.load = load;
