@@ -45,12 +45,18 @@ void backfill_slot_moved(struct backfill *b, const struct reservation *r)
             backfill_log(b, r->held.v[i].node_ix);
 }
 
+/* One that holds nobody back. */
+static void reservation_forget(struct backfill *b, struct reservation *r)
+{
+    vec_fini(&r->held);
+    backfill_fork_over(b, r->fork);
+    *r = (struct reservation){0};
+}
+
 static void reservation_drop(struct backfill *b, struct reservation *r)
 {
     backfill_slot_moved(b, r);
-    vec_fini(&r->held);
-    cluster_fork_free(r->fork);
-    *r = (struct reservation){0};
+    reservation_forget(b, r);
 }
 
 void backfill_destroy(struct backfill *b)
@@ -202,6 +208,15 @@ struct search {
     struct reservation *found;
 };
 
+/* The first `given` ends given back, and no others. */
+static void give_back(struct search *f, size_t given)
+{
+    for (; f->given < given; f->given++)
+        future_release(f->fork, f->ends.v[f->given].job);
+    for (; f->given > given; f->given--)
+        future_hold(f->fork, f->ends.v[f->given - 1].job);
+}
+
 /* The earliest plan with at least lo and less than hi ends given back. */
 static bool search(const struct state *s, struct search *f, const struct job *j, size_t lo,
                    size_t hi)
@@ -211,10 +226,7 @@ static bool search(const struct state *s, struct search *f, const struct job *j,
     while (lo < hi) {
         struct place_result p = {0};
 
-        for (; f->given < mid; f->given++)
-            future_release(f->fork, f->ends.v[f->given].job);
-        for (; f->given > mid; f->given--)
-            future_hold(f->fork, f->ends.v[f->given - 1].job);
+        give_back(f, mid);
         if (cycle_leaves_unlent(s, f->fork, j, f->wish.models) &&
             place_gang(f->fork, &f->wish, &p)) {
             keep_plan(f->found, j, &p);
@@ -255,12 +267,18 @@ static bool plan(const struct state *s, const struct job *j, uint32_t model, use
         for (lo = hi; hi < f.ends.n && f.ends.v[hi].at < until;)
             hi++;
     } while (!search(s, &f, j, lo, hi + 1) && until < s->tenants.v[j->tenant_ix].closes_at);
-    vec_fini(&f.ends);
     /* outside its tenant's windows nothing is kept for it */
     if (ret->job.v && !opening_admits(s, j, ret->at)) {
         vec_fini(&ret->held);
         *ret = (struct reservation){0};
     }
+    for (hi = 0; ret->job.v && hi < f.ends.n && f.ends.v[hi].at <= ret->at;)
+        hi++;
+    if (ret->job.v) {
+        give_back(&f, hi);
+        backfill_fork_keep(s, ret);
+    }
+    vec_fini(&f.ends);
     return ret->job.v != 0;
 }
 
@@ -365,13 +383,11 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
             r = swap;
             to = &b->of[m];
         }
-        vec_fini(&r.held);
+        reservation_forget(b, &r);
     }
     if (own && backfill_fits(s, own) && (!best.job.v || best.at >= own->at)) {
-        vec_fini(&best.held);
+        reservation_forget(b, &best);
     } else if (to) {
-        best.fork = to->fork; /* memory that is used again */
-        to->fork = NULL;
         reservation_drop(b, to);
         *to = best;
         to->is_inside = is_inside(s, backfill_model_of(b, (uint32_t)(to - b->of)), j);

@@ -40,18 +40,19 @@ static bool is_shut(const struct state *s, const struct reservation *r)
     return false;
 }
 
-bool backfill_fits(const struct state *s, struct reservation *r)
+void backfill_fork_over(struct backfill *b, struct cluster *fork)
 {
-    uint64_t stamp = stamp_of(&s->cluster);
+    if (b->scratch)
+        cluster_fork_free(fork);
+    else
+        b->scratch = fork;
+}
+
+/* Its gang on its hosts, as long as they hold it; false: they do not. */
+static bool put_in_place(struct reservation *r)
+{
     bool fits = true;
 
-    if (r->stamp == stamp)
-        return r->fits && !is_shut(s, r);
-    r->stamp = stamp;
-    (void)backfill_fork(&r->fork, &s->cluster);
-    for (size_t i = 0; i < s->active.n; i++)
-        if (backfill_end(s->active.v[i], 0) <= r->at)
-            future_release(r->fork, s->active.v[i]);
     for (size_t i = 0; i < r->held.n && fits; i++) {
         const struct node *n = cluster_node(r->fork, r->held.v[i].node_ix);
         struct resources left;
@@ -63,8 +64,30 @@ bool backfill_fits(const struct state *s, struct reservation *r)
         fits = resources_fit(&r->held.v[i].asks, &left);
         cluster_hold(r->fork, n->ix, &r->held.v[i].asks);
     }
-    r->fits = fits;
-    return fits && !is_shut(s, r);
+    return fits;
+}
+
+void backfill_fork_keep(const struct state *s, struct reservation *r)
+{
+    r->fork = s->backfill->scratch;
+    s->backfill->scratch = NULL;
+    r->stamp = stamp_of(&s->cluster);
+    r->fits = put_in_place(r);
+}
+
+bool backfill_fits(const struct state *s, struct reservation *r)
+{
+    uint64_t stamp = stamp_of(&s->cluster);
+
+    if (r->stamp == stamp)
+        return r->fits && !is_shut(s, r);
+    r->stamp = stamp;
+    (void)backfill_fork(&r->fork, &s->cluster);
+    for (size_t i = 0; i < s->active.n; i++)
+        if (backfill_end(s->active.v[i], 0) <= r->at)
+            future_release(r->fork, s->active.v[i]);
+    r->fits = put_in_place(r);
+    return r->fits && !is_shut(s, r);
 }
 
 uint32_t backfill_beside(const struct state *s, uint64_t reserved,

@@ -28,7 +28,7 @@ struct backfill {
     uint32_t width, n; /* slots in use */
     struct reservation of[BACKFILL_SLOTS_MAX];
     const struct cluster *beside[BACKFILL_SLOTS_MAX];
-    struct cluster *scratch; /* of plan() */
+    struct cluster *scratch; /* of plan(), and of a reservation that is over; NULL: none */
     uint64_t gen;
     uint32_t opened[BACKFILL_LOG]; /* [gen - 1]: what the last move may have opened, round */
     VEC(uint64_t) closed;          /* of closed_to() */
@@ -51,6 +51,11 @@ const uint64_t *backfill_closed_to(const struct state *s, uint32_t model, const 
                                    usec_t start);
 /* *fork as if made anew of c; NULL: it is made. */
 struct cluster *backfill_fork(struct cluster **fork, const struct cluster *c);
+/* A fork is not needed any more: memory for the next. NULL is none. */
+void backfill_fork_over(struct backfill *b, struct cluster *fork);
+/* r is planned on the scratch, where all is given back that has ended by r->at: it is r's fork now,
+ * and its gang is put in place there. */
+void backfill_fork_keep(const struct state *s, struct reservation *r);
 /* Have its hosts room for the gang at that time? Then r->fork has it in place. */
 bool backfill_fits(const struct state *s, struct reservation *r);
 /* Must j, that ends at `end`, leave room for the one that has the slot? */
