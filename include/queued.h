@@ -170,6 +170,10 @@ struct queued_job {
     const struct queued_stored_spec *spec;             /* NULL when not asked for */
     int64_t predicted_start_us;                        /* of a waiting job; 0: unknown */
     int64_t predicted_last_start_us, predicted_end_us; /* of an array, of its last index */
+    /* If runs take the part of maxRuntime that is usual in their tenants, and that in words; 0 and
+     * NULL: not known. */
+    int64_t predicted_usual_start_us;
+    const char *predicted_usual_basis;
     const char *predicted_basis; /* what that rests on, or why it is unknown; NULL: not waiting */
     const struct queued_array *array; /* NULL: it is no array */
     const char *array_id;             /* of an index of an array: its array; NULL none */

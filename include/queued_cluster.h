@@ -108,6 +108,7 @@ struct queued_tenant {
     const char *utc_offset;     /* of their times, "+01:00"; NULL: it has none */
     int64_t opens_us;           /* its jobs start from then on, INT64_MAX: never; 0: they do now */
     int64_t closes_us;          /* and until then; 0: always, or they do not now */
+    uint32_t usual_permille;    /* of maxRuntime that its jobs run; 0: not known yet */
 };
 
 struct queued_tenants {

@@ -70,17 +70,24 @@ static void print_summary(const struct queued_job *job)
                                               USEC_PER_SEC));
 }
 
+static void print_start(const char *what, int64_t start_us, const char *basis)
+{
+    char in[JOB_ETA_MAX], at[FORMAT_MAX];
+    const char *eta = job_eta(in, start_us, cli_now_us());
+
+    if (eta && basis)
+        (void)printf("  %-9s  %s, at %s, %s\n", what, eta, format_time(at, start_us), basis);
+    else
+        line(what, basis);
+}
+
 /* When it will start, and what that rests on or why it is not known. */
 static void print_eta(const struct queued_job *job)
 {
-    char in[JOB_ETA_MAX], at[FORMAT_MAX], end[FORMAT_MAX];
-    const char *eta = job_eta(in, job, cli_now_us());
+    char at[FORMAT_MAX], end[FORMAT_MAX];
 
-    if (eta && job->predicted_basis)
-        (void)printf("  %-9s  %s, at %s, %s\n", "eta", eta,
-                     format_time(at, job->predicted_start_us), job->predicted_basis);
-    else
-        line("eta", job->predicted_basis);
+    print_start("eta", job->predicted_start_us, job->predicted_basis);
+    print_start("usual eta", job->predicted_usual_start_us, job->predicted_usual_basis);
     if (job->predicted_end_us > 0)
         (void)printf("  %-9s  last index starts at %s, all have ended by %s\n", "array",
                      format_time(at, job->predicted_last_start_us),

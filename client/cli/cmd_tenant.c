@@ -156,6 +156,8 @@ static struct document *tenant_document(struct arena *a, const struct queued_ten
     document_put_time(a, d, "closesAt", x->closes_us);
     if (x->opens_us)
         document_put_bool(a, d, "closed", true);
+    if (x->usual_permille)
+        document_put_int(a, d, "usualRuntimePermille", x->usual_permille);
     models = document_put_list(a, d, "models");
     for (size_t i = 0; i < x->n_quotas; i++) {
         struct document *m = document_map(a);

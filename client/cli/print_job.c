@@ -146,6 +146,8 @@ static struct document *status(struct arena *a, const struct queued_job *job)
     document_put_time(a, d, "predictedLastStart", job->predicted_last_start_us);
     document_put_time(a, d, "predictedEnd", job->predicted_end_us);
     document_put_text(a, d, "predictedStartBasis", job->predicted_basis);
+    document_put_time(a, d, "predictedUsualStart", job->predicted_usual_start_us);
+    document_put_text(a, d, "predictedUsualStartBasis", job->predicted_usual_basis);
     if (job->has_exit_code)
         document_put_int(a, d, "exitCode", job->exit_code);
     attempts = document_put_list(a, d, "attempts");
@@ -230,12 +232,12 @@ static void add_duration(struct table *t, int64_t from_us, int64_t to_us)
     table_add(t, from_us > 0 && to_us > 0 ? format_duration(buf, whole) : NULL);
 }
 
-const char *job_eta(char buf[JOB_ETA_MAX], const struct queued_job *job, int64_t now_us)
+const char *job_eta(char buf[JOB_ETA_MAX], int64_t start_us, int64_t now_us)
 {
     char in[FORMAT_MAX];
-    int64_t left = (job->predicted_start_us - now_us) / USEC_PER_SEC * USEC_PER_SEC;
+    int64_t left = (start_us - now_us) / USEC_PER_SEC * USEC_PER_SEC;
 
-    if (job->predicted_start_us <= 0)
+    if (start_us <= 0)
         return NULL;
     if (left <= 0)
         return "now";
@@ -274,7 +276,7 @@ void job_table_add(struct table *t, const struct queued_job *job, bool is_wide, 
         table_add(t, job->gpu_model);
         table_add(t, job->placement);
         table_addf(t, "%u", job->restarts);
-        table_add(t, job_eta(buf, job, now_us));
+        table_add(t, job_eta(buf, job->predicted_start_us, now_us));
         table_add(t, job->ns);
         table_add(t, job->submit_key);
     }

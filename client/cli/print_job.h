@@ -21,7 +21,7 @@ struct table *job_table(bool is_wide);
 void job_table_add(struct table *t, const struct queued_job *job, bool is_wide, int64_t now_us);
 /* "~20m", "now"; NULL: unknown, or it does not wait. */
 enum { JOB_ETA_MAX = 48 };
-const char *job_eta(char buf[JOB_ETA_MAX], const struct queued_job *job, int64_t now_us);
+const char *job_eta(char buf[JOB_ETA_MAX], int64_t start_us, int64_t now_us);
 /* "Code: text", the exit code of a finished job, or "". */
 const char *job_reason(struct arena *a, const struct queued_job *job);
 

@@ -130,6 +130,8 @@ struct queued_job view_job(struct arena *a, const Queued__V1__Job *m)
         .predicted_start_us = usec(m->predicted_start_us),
         .predicted_last_start_us = usec(m->predicted_last_start_us),
         .predicted_end_us = usec(m->predicted_end_us),
+        .predicted_usual_start_us = usec(m->predicted_usual_start_us),
+        .predicted_usual_basis = m->predicted_usual_basis,
         .predicted_basis = m->predicted_basis && *m->predicted_basis ? m->predicted_basis : NULL,
         .array = array(a, m->array),
         .array_id = m->array_id,
@@ -230,6 +232,7 @@ struct queued_tenant view_tenant(struct arena *a, const Queued__V1__Tenant *m)
         .utc_offset = m->utc_offset && *m->utc_offset ? m->utc_offset : NULL,
         .opens_us = (int64_t)m->opens_us,
         .closes_us = (int64_t)m->closes_us,
+        .usual_permille = m->usual_permille,
     };
 }
 

@@ -374,3 +374,21 @@ uint32_t tenant_stopped(const struct tenants *t, uint32_t ix)
         ix = parent_of(t, ix);
     return ix;
 }
+
+void tenant_ran(struct tenants *t, uint32_t ix, usec_t ran, usec_t most)
+{
+    struct tenant_pace *p = &t->v[ix].pace;
+    usec_t part = ran >= most ? 1000 : ran > 0 ? ran * 1000 / most : 0;
+
+    p->n += p->n < PACE_RUNS_MAX;
+    p->mean = (uint32_t)(p->mean + ((part << PACE_BITS) - p->mean) / p->n);
+}
+
+uint32_t tenant_usual(const struct tenants *t, uint32_t ix)
+{
+    const struct tenant_pace *p = &t->v[ix].pace;
+
+    if (p->n < PACE_RUNS_MIN)
+        return 0;
+    return p->mean >> PACE_BITS ? p->mean >> PACE_BITS : 1;
+}

@@ -21,12 +21,21 @@ struct share_past {
     usec_t stamp;   /* 0: nothing was ever charged */
 };
 
+/* The part of maxRuntime that runs take: the mean of the first PACE_RUNS_MAX, later ones move it by
+ * one in that many of the difference. */
+struct tenant_pace {
+    uint32_t mean; /* 1/1000 with PACE_BITS behind the point */
+    uint32_t n;    /* runs that it is made of, at most PACE_RUNS_MAX */
+};
+enum { PACE_BITS = 16, PACE_RUNS_MIN = 5, PACE_RUNS_MAX = 20 };
+
 struct tenant {
     uint64_t used[MODELS_MAX];  /* charged, with those of its subtree */
     uint64_t own[MODELS_MAX];   /* of them, for its own jobs */
     int64_t coming[MODELS_MAX]; /* what claims will charge, less what their victims still hold */
     struct share_past past[MODELS_MAX];                /* stored */
     uint64_t usage[MODELS_MAX], own_usage[MODELS_MAX]; /* as of usage_at: subtree, own jobs */
+    struct tenant_pace pace;                           /* of its own jobs; stored */
     usec_t stopped_at;                     /* no gang of it or below starts; 0: it is open */
     char stopped_why[REASON_TEXT_MAX + 1]; /* "by alice: why" */
     uint64_t saved_turn;                   /* its record is written with this turn */
@@ -120,6 +129,11 @@ void tenant_spare(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts
 /* The same as tenant_admits(), whatever is coming. */
 bool tenant_has_room(const struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
 void tenant_refund(struct tenants *t, uint32_t ix, uint32_t model, uint64_t parts);
+/* A run of one of its jobs is over that could have lasted for most. Runs that others ended are not
+ * told of: they say nothing of how long its jobs run. */
+void tenant_ran(struct tenants *t, uint32_t ix, usec_t ran, usec_t most);
+/* What its runs usually take of their maxRuntime, in 1/1000, at least 1; 0: too few are known. */
+uint32_t tenant_usual(const struct tenants *t, uint32_t ix);
 /* Has the tenant a quota of any model? */
 bool tenant_has_quota(const struct tenants *t, uint32_t ix);
 /* The limit, and the quota, of a tenant itself as its open window has them; -1: none. */

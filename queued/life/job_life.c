@@ -169,6 +169,18 @@ static void save_attempt(struct state *s, const struct job *j, enum job_state to
     effects_add(fx, EFFECT_SAVE_ATTEMPT, j->id)->u.attempt = row;
 }
 
+/* How long its run was is learned where the job itself or its owner ended it. */
+static void learn_pace(struct state *s, const struct job *j, enum job_state to)
+{
+    bool is_own =
+        to == JOB_SUCCEEDED || to == JOB_FAILED || to == JOB_CANCELLED || to == JOB_TIMED_OUT;
+
+    if (!is_own || !j->running_at || j->tenant_ix == IX_NONE)
+        return;
+    tenant_ran(&s->tenants, j->tenant_ix, s->now - j->running_at, j->max_runtime_us);
+    s->tenants.v[j->tenant_ix].saved_turn = s->turn;
+}
+
 /* Does its deadline end this state? What starts is left to gang.startTimeout. */
 static bool may_be_late(const struct job *j)
 {
@@ -280,8 +292,10 @@ bool job_move(struct state *s, struct job *j, const struct job_step *step, struc
     if (step->event != JOB_EV_ALL_GONE) {
         job_set_reason(j, step->code, step->text);
     }
-    if (step->event == JOB_EV_ALL_GONE && j->attempt > 0 && j->n_members)
+    if (step->event == JOB_EV_ALL_GONE && j->attempt > 0 && j->n_members) {
         save_attempt(s, j, to, fx);
+        learn_pace(s, j, to);
+    }
     j->state = to;
     j->state_since = s->now;
     j->is_told = j->is_told && (to == from || to == JOB_STOPPING);

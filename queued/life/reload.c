@@ -70,6 +70,7 @@ static void move_tenants(struct state *s, const struct tenants *old)
         if (ix == IX_NONE)
             continue;
         memcpy(t->v[i].past, old->v[ix].past, sizeof(t->v[i].past));
+        t->v[i].pace = old->v[ix].pace;
         t->v[i].stopped_at = old->v[ix].stopped_at;
         memcpy(t->v[i].stopped_why, old->v[ix].stopped_why, sizeof(t->v[i].stopped_why));
     }

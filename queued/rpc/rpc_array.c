@@ -130,7 +130,8 @@ void rpc_array_show(struct arena *a, const struct job *array, uint32_t index, Qu
     m->has_running_us = m->has_ended_us = m->has_predicted_start_us = m->has_exit_code = false;
     m->has_position = false;
     m->has_predicted_last_start_us = m->has_predicted_end_us = false;
-    m->predicted_basis = NULL;
+    m->has_predicted_usual_start_us = false;
+    m->predicted_basis = m->predicted_usual_basis = NULL;
     if (is_over)
         m->reason_code = m->reason_text = NULL; /* they went with its record */
 }

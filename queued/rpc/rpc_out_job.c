@@ -135,6 +135,10 @@ static void fill_estimate(struct arena *a, const struct estimate *e, Queued__V1_
     m->has_predicted_start_us = e->kind == ESTIMATE_START;
     m->predicted_start_us = (uint64_t)e->at;
     m->predicted_basis = arena_strdup(a, estimate_text(text, e));
+    m->has_predicted_usual_start_us = e->usual_at > 0;
+    m->predicted_usual_start_us = (uint64_t)e->usual_at;
+    if (e->usual_at)
+        m->predicted_usual_basis = arena_strdup(a, estimate_usual_text(text, e));
     m->has_predicted_last_start_us = e->last_at > 0;
     m->predicted_last_start_us = (uint64_t)e->last_at;
     m->has_predicted_end_us = e->end_at > 0;

@@ -108,6 +108,8 @@ void rpc_out_add_tenant(struct rpc_out *o, const struct state *s, uint32_t tenan
     m->active = s->tenants.v[tenant].active;
     m->has_rank = true;
     m->rank = rank_of(s, tenant);
+    m->usual_permille = tenant_usual(&s->tenants, tenant);
+    m->has_usual_permille = m->usual_permille > 0;
     m->stopped = rpc_text(s->tenants.v[tenant].stopped_why);
     m->has_stopped_us = s->tenants.v[tenant].stopped_at != 0;
     m->stopped_us = (uint64_t)s->tenants.v[tenant].stopped_at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_tenant.c - tenants between memory and record: past use, and whether they are stopped; and
- * the past use of one user in a tenant.
+/* store_tenant.c - tenants between memory and record: past use, the part of maxRuntime that their
+ * runs take, and whether they are stopped; and the past use of one user in a tenant.
  *
  * Quota and the like come from the configuration, charges from the jobs.
  */
@@ -34,6 +34,8 @@ void store_make_tenant(Queued__Record__TenantRecord *r, const struct settings *s
                        const struct tenant *t, struct arena *a)
 {
     PACK(r, stopped_at, t->stopped_at);
+    PACK(r, pace, t->pace.mean);
+    PACK(r, pace_runs, t->pace.n);
     r->stopped_why = store_text(t->stopped_why);
     store_make_past(r, settings, t->past, a);
 }
@@ -60,7 +62,10 @@ static int take(struct tenant *t, const struct settings *settings,
 {
     if (store_take_text(t->stopped_why, sizeof(t->stopped_why), r->stopped_why, "reason", err) < 0)
         return -1;
+    if (r->pace > 1000 << PACE_BITS || r->pace_runs > PACE_RUNS_MAX)
+        return err_set(err, ERR_INVALID, "run times that cannot be");
     t->stopped_at = r->stopped_at;
+    t->pace = (struct tenant_pace){.mean = r->pace, .n = r->pace_runs};
     return take_past(t->past, settings, r, err);
 }
 

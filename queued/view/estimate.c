@@ -29,10 +29,19 @@ struct estimates *estimates_create(void)
     return xcalloc(1, sizeof(struct estimates));
 }
 
+static void forget_usual(struct estimates *e)
+{
+    if (e->usual)
+        vec_fini(&e->usual->of);
+    free(e->usual);
+    e->usual = NULL;
+}
+
 void estimates_destroy(struct estimates *e)
 {
     if (!e)
         return;
+    forget_usual(e);
     vec_fini(&e->of);
     free(e);
 }
@@ -44,7 +53,7 @@ static void end_due(struct plan *p, usec_t now)
     for (size_t i = s->active.n; i-- > 0;) {
         struct job *j = s->active.v[i];
 
-        if (plan_expected_end(j) > now)
+        if (plan_expected_end(p, j) > now)
             continue;
         job_leave(s, j, &p->fx);
         if (j->state == JOB_PENDING) /* it had to make room */
@@ -67,7 +76,7 @@ static void settle_array(struct plan *p, const struct job *j, enum estimate_kind
     }
     to->first_at = to->first_at ? to->first_at : now;
     to->last_at = now;
-    plan_ends_by(to, plan_expected_end(j));
+    plan_ends_by(to, plan_expected_end(p, j));
     if (!parent->array->waiting.n && !parent->array->next)
         to->kind = ESTIMATE_START;
 }
@@ -177,7 +186,7 @@ static usec_t next_instant(struct plan *p, usec_t now)
     earlier(&at, p->s->mature_at, now);
     earlier(&at, p->s->windows->next, now);
     for (size_t i = 0; i < p->s->active.n; i++)
-        earlier(&at, plan_expected_end(p->s->active.v[i]), now);
+        earlier(&at, plan_expected_end(p, p->s->active.v[i]), now);
     for (size_t i = 0; i < p->waiting.n; i++) {
         earlier(&at, p->waiting.v[i]->not_before, now);
         earlier(&at, gives_up_at(p->waiting.v[i]), now);
@@ -225,16 +234,26 @@ static void play(struct plan *p, usec_t now)
     }
 }
 
-static void make(struct estimates *e, const struct state *s, usec_t now)
+static void make_one(struct estimates *e, const struct state *s, usec_t now, bool with_usual)
 {
     struct plan p = {.to = e, .looks = plan_looks(s)};
 
     e->of.n = 0;
     e->turn = s->turn;
     e->made_at = now;
-    plan_init(&p, s, now, false);
+    plan_init(&p, s, now, PLAN_FORK, with_usual);
     play(&p, now);
     plan_fini(&p);
+}
+
+static void make(struct estimates *e, const struct state *s, usec_t now)
+{
+    forget_usual(e);
+    make_one(e, s, now, false);
+    if (!plan_has_usual(s))
+        return;
+    e->usual = estimates_create();
+    make_one(e->usual, s, now, true);
 }
 
 /* A plan is kept for a while, in which it may be asked for any number of times; for a shorter one
@@ -265,6 +284,13 @@ static void tell(const struct estimates *e, struct job_id job, struct estimate *
     }
 }
 
+static void tell_usual(const struct state *s, const struct estimate *usual, const struct job *j,
+                       struct estimate *ret)
+{
+    ret->usual_at = usual->kind == ESTIMATE_START ? usual->at : 0;
+    ret->usual_part = j->tenant_ix == IX_NONE ? 0 : tenant_usual(&s->tenants, j->tenant_ix);
+}
+
 static bool is_foreseeable(const struct state *s, const struct job *j)
 {
     bool is_array = plan_plays_on(j) && (j->array->waiting.n || j->array->next);
@@ -275,6 +301,8 @@ static bool is_foreseeable(const struct state *s, const struct job *j)
 void estimate_of(struct estimates *e, const struct state *s, const struct job *j, usec_t now,
                  struct estimate *ret)
 {
+    struct estimate usual;
+
     *ret = (struct estimate){.kind = ESTIMATE_NONE, .made_at = now};
     if (!is_foreseeable(s, j))
         return;
@@ -282,6 +310,10 @@ void estimate_of(struct estimates *e, const struct state *s, const struct job *j
         is_old(s, e, now, j->queued_at >= e->made_at && !plan_entry(e, j->id)))
         make(e, s, now);
     tell(e, j->id, ret);
+    if (!e->usual)
+        return;
+    tell(e->usual, j->id, &usual);
+    tell_usual(s, &usual, j, ret);
 }
 
 /* The first index of it, so that there is one to tell of. */
@@ -298,7 +330,21 @@ static void begin_first(struct plan *p, usec_t now)
     effects_clear(&p->fx);
 }
 
-/* Submit it to the copy, where nothing is answered or stored. */
+/* The spec, which would be stored. */
+static struct spec *take_back(struct effects *fx)
+{
+    struct spec *spec = NULL;
+
+    for (size_t i = 0; i < fx->list.n; i++) {
+        if (fx->list.v[i].kind != EFFECT_SAVE_SPEC)
+            continue;
+        spec = fx->list.v[i].u.spec;
+        fx->list.v[i].u.spec = NULL;
+    }
+    return spec;
+}
+
+/* Submit it to the copy, where nothing is answered or stored; the spec comes back. */
 static void submit(struct plan *p, const struct estimate_wish *wish, usec_t now)
 {
     struct event ev = {
@@ -306,6 +352,7 @@ static void submit(struct plan *p, const struct estimate_wish *wish, usec_t now)
 
     state_apply(p->s, &ev, &p->fx);
     event_fini(&ev);
+    (void)take_back(&p->fx);
     effects_clear(&p->fx);
     p->tried = p->s->by_id.v[p->s->by_id.n - 1];
     if (p->wish.waits.n && p->tried->bucket)
@@ -321,23 +368,17 @@ static void submit(struct plan *p, const struct estimate_wish *wish, usec_t now)
     *vec_push(&p->to->of) = (struct planned){.job = p->tried->id, .kind = ESTIMATE_NEVER};
 }
 
-int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
-                 struct estimate_try *ret, struct err *err)
+/* Play it once. Its dependencies are resolved into `waits`, and taken from there. */
+static void try_once(const struct state *s, const struct estimate_wish *wish, usec_t now,
+                     bool with_usual, struct estimate_try *ret)
 {
-    struct plan *p = xcalloc(1, sizeof(*p));
+    struct plan *p = ret->plan;
 
-    if (estimate_growth_check(&s->cluster, &wish->more, err) ||
-        depend_resolve(s, wish->spec, &p->wish, err)) {
-        vec_fini(&p->wish.waits);
-        free(p);
-        return -1;
-    }
-    wish->spec->depends_on.n = 0; /* that is known now; not all of these jobs are in the plan */
     p->to = estimates_create();
     p->looks = plan_looks(s);
     p->to->made_at = now;
-    *ret = (struct estimate_try){.plan = p, .eta.made_at = now};
-    plan_init(p, s, now, wish->more.n > 0);
+    ret->eta = (struct estimate){.made_at = now};
+    plan_init(p, s, now, wish->more.n > 0 ? PLAN_CLONE : PLAN_FORK, with_usual);
     p->s->is_synced = s->is_synced;
     p->s->is_cluster_up = s->is_cluster_up;
     (void)str_copy(p->s->cluster_trouble, sizeof(p->s->cluster_trouble), s->cluster_trouble);
@@ -348,12 +389,50 @@ int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t
     estimate_grow(&p->s->cluster, &wish->more, p->tried->demand);
     explain_job(p->s, p->tried, now, &ret->why);
     ret->job = *p->tried; /* as it is before anything happens */
-    ret->work = s->by_id.n / 16 + s->cluster.nodes.n * (p->fork ? 1 : 8);
+    ret->work += s->by_id.n / 16 + s->cluster.nodes.n * (p->fork ? 1 : 8);
     if (!is_foreseeable(p->s, p->tried))
-        return 0;
+        return;
     play(p, now);
     ret->work += (plan_looks(s) - p->looks) * (s->cluster.nodes.n / 16 + 1);
     tell(p->to, ret->job.id, &ret->eta);
+}
+
+/* The plan that it will be tried on, which knows what it waits for. NULL: that is not there. */
+static struct plan *plan_for(const struct state *s, const struct spec *spec, struct err *err)
+{
+    struct plan *p = xcalloc(1, sizeof(*p));
+
+    if (depend_resolve(s, spec, &p->wish, err) == 0)
+        return p;
+    vec_fini(&p->wish.waits);
+    free(p);
+    return NULL;
+}
+
+int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t now,
+                 struct estimate_try *ret, struct err *err)
+{
+    struct estimate_try usual = {.plan = NULL};
+    struct plan *plan;
+
+    if (estimate_growth_check(&s->cluster, &wish->more, err))
+        return -1;
+    plan = plan_for(s, wish->spec, err);
+    if (!plan)
+        return -1;
+    if (plan_has_usual(s))
+        usual.plan = plan_for(s, wish->spec, NULL);
+    wish->spec->depends_on.n = 0; /* that is known now; not all of these jobs are in the plan */
+    *ret = (struct estimate_try){.plan = plan};
+    if (usual.plan)
+        try_once(s, wish, now, true, &usual);
+    try_once(s, wish, now, false, ret);
+    spec_destroy(wish->spec);
+    if (usual.plan) {
+        ret->work += usual.work;
+        tell_usual(s, &usual.eta, &ret->job, &ret->eta);
+        estimate_try_fini(&usual);
+    }
     return 0;
 }
 

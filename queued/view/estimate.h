@@ -2,7 +2,9 @@
 /* estimate.h - when a pending gang will start: the cycle itself, played forward on a copy.
  *
  * Basis: a gang that runs ends at its maxRuntime, one that starts runs that long, one that is
- * preempted takes its grace, nothing new arrives and nothing fails. The plan is bounded in gangs,
+ * preempted takes its grace, nothing new arrives and nothing fails. Where it is known what part of
+ * maxRuntime the runs of a tenant usually take (tenant_usual()), a second plan has them end there;
+ * a run that has lasted longer ends at its maxRuntime in it, too. The plan is bounded in gangs,
  * steps and looks, and says when that cut it short. It is made when somebody asks, never in a
  * decision, and changes nothing it reads.
  */
@@ -34,6 +36,8 @@ struct estimate {
     usec_t at;
     usec_t last_at, end_at; /* of an array: its last index starts, and ends; 0 unknown */
     usec_t made_at;         /* state of the plan */
+    usec_t usual_at;     /* it starts, if runs last as long as usual in their tenants; 0 unknown */
+    uint32_t usual_part; /* of maxRuntime in its own tenant, 1/1000; 0: not known, all of it */
 };
 
 /* The last plan. */
@@ -66,5 +70,7 @@ int estimate_try(const struct state *s, const struct estimate_wish *wish, usec_t
 void estimate_try_fini(struct estimate_try *t);
 /* In words: the assumption it rests on, or why there is none. */
 const char *estimate_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e);
+/* The assumption that usual_at rests on. */
+const char *estimate_usual_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e);
 
 #endif

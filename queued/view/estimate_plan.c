@@ -21,13 +21,23 @@ static bool is_stopping(const struct job *j)
     return j->state > JOB_RUNNING;
 }
 
-usec_t plan_expected_end(const struct job *j)
+/* When its run is usually over; INT64_MAX: not known, or it lasts already longer. */
+static usec_t usual_end(const struct plan *p, const struct job *j, usec_t began)
 {
-    usec_t end;
+    usec_t part = p->usual && j->tenant_ix != IX_NONE ? p->usual[j->tenant_ix] : 0, end;
+
+    end = began + j->max_runtime_us / 1000 * part + j->max_runtime_us % 1000 * part / 1000;
+    return part && end > p->made_at ? end : INT64_MAX;
+}
+
+usec_t plan_expected_end(const struct plan *p, const struct job *j)
+{
+    usec_t began = j->running_at ? j->running_at : j->attempt_at, end;
 
     if (is_stopping(j))
         return j->state_since + (job_cut_us(j) ? job_cut_us(j) : j->grace_us);
-    end = (j->running_at ? j->running_at : j->attempt_at) + j->max_runtime_us;
+    end = began + j->max_runtime_us;
+    end = usual_end(p, j, began) < end ? usual_end(p, j, began) : end;
     end = j->run_until && j->run_until < end ? j->run_until : end;
     return j->deadline_at && j->deadline_at < end ? j->deadline_at : end;
 }
@@ -88,7 +98,7 @@ static void join_array(struct plan *p, struct job *j)
     *vec_push(&parent->array->live) = j;
     array_consider(parent->array, j);
     if (job_state_is_active(j->state))
-        plan_ends_by(to, plan_expected_end(j));
+        plan_ends_by(to, plan_expected_end(p, j));
 }
 
 /* One that waits and is not in the plan: those after it are not, either. */
@@ -230,10 +240,23 @@ static void end_pods(struct plan *p, const struct state *s)
     }
 }
 
-void plan_init(struct plan *p, const struct state *s, usec_t now, bool is_clone)
+bool plan_has_usual(const struct state *s)
+{
+    for (uint32_t t = 0; t < s->settings->n_tenants; t++)
+        if (tenant_usual(&s->tenants, t))
+            return true;
+    return false;
+}
+
+void plan_init(struct plan *p, const struct state *s, usec_t now, enum plan_kind kind,
+               bool with_usual)
 {
     p->s = state_create(s->settings);
-    if (is_clone) {
+    p->made_at = now;
+    p->usual = with_usual ? xcalloc(s->settings->n_tenants, sizeof(*p->usual)) : NULL;
+    for (uint32_t t = 0; t < s->settings->n_tenants && p->usual; t++)
+        p->usual[t] = (uint16_t)tenant_usual(&s->tenants, t);
+    if (kind == PLAN_CLONE) {
         cluster_clone(&p->s->cluster, &s->cluster);
     } else {
         p->fork = cluster_fork(&s->cluster);
@@ -280,6 +303,7 @@ void plan_fini(struct plan *p)
         cluster_init(&s->cluster, s->settings); /* all of it is the fork's */
     cluster_fork_free(p->fork);
     state_destroy(s);
+    free(p->usual);
     vec_fini(&p->waiting);
     vec_fini(&p->arrays);
     vec_fini(&p->begun);

@@ -20,7 +20,8 @@ struct planned {
 struct estimates {
     uint64_t turn;
     usec_t made_at;
-    VEC(struct planned) of; /* ascending id */
+    VEC(struct planned) of;  /* ascending id */
+    struct estimates *usual; /* the same where runs take their usual part; NULL: none is known */
 };
 
 struct plan {
@@ -34,11 +35,14 @@ struct plan {
     struct job *tried; /* not a copy; NULL none */
     struct job wish;   /* what it waits for, while it is none yet */
     uint32_t looks;    /* left */
-    usec_t until;      /* by then the windows of tenants have all been tried on what is left */
+    uint16_t *usual;   /* of each tenant (tenant_usual()); NULL: runs end at their maxRuntime */
+    usec_t made_at;
+    usec_t until; /* by then the windows of tenants have all been tried on what is left */
 };
 
-/* When its nodes are free again, at the latest. */
-usec_t plan_expected_end(const struct job *j);
+/* When its nodes are free again in the plan: at the latest; or at the usual part of its run, unless
+ * it has lasted longer already. */
+usec_t plan_expected_end(const struct plan *p, const struct job *j);
 /* NULL: it is not in the plan. */
 struct planned *plan_entry(const struct estimates *e, struct job_id id);
 /* An array whose indices go on to begin. */
@@ -46,7 +50,12 @@ bool plan_plays_on(const struct job *j);
 void plan_ends_by(struct planned *to, usec_t end);
 /* Nodes make a look dear: fewer of them on a big cluster. */
 uint32_t plan_looks(const struct state *s);
-void plan_init(struct plan *p, const struct state *s, usec_t now, bool is_clone);
+/* Is it known of some tenant how long its runs usually are? */
+bool plan_has_usual(const struct state *s);
+enum plan_kind { PLAN_FORK, PLAN_CLONE };
+/* with_usual: runs take the usual part of their maxRuntime, where that is known. */
+void plan_init(struct plan *p, const struct state *s, usec_t now, enum plan_kind kind,
+               bool with_usual);
 void plan_fini(struct plan *p);
 
 #endif

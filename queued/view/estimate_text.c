@@ -30,3 +30,15 @@ const char *estimate_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e)
     }
     return "";
 }
+
+const char *estimate_usual_text(char buf[ESTIMATE_TEXT_MAX], const struct estimate *e)
+{
+    if (!e->usual_part)
+        return "if gangs run as long as usual in their tenants (in its own that is not known yet: "
+               "until maxRuntime) and nothing new arrives";
+    (void)snprintf(buf, ESTIMATE_TEXT_MAX,
+                   "if gangs run as long as usual in their tenants (in its own: %u.%u %% of "
+                   "maxRuntime) and nothing new arrives",
+                   (unsigned)(e->usual_part / 10), (unsigned)(e->usual_part % 10));
+    return buf;
+}

@@ -52,12 +52,33 @@ static void run_placed(struct core *c)
             core_see_all(c, c->state->active.v[i]->id, POD_RUNNING);
 }
 
+/* Of each tenant, what part of its maxRuntime a run takes that has not lasted longer at usual_from;
+ * 0: all of it. */
+static usec_t usual[3], usual_from;
+
 /* A victim takes all of its grace. */
 static usec_t end_of(const struct job *j)
 {
+    usec_t end = j->running_at + j->max_runtime_us / 1000 * usual[j->tenant_ix];
+
     if (j->state == JOB_PREEMPTING)
         return j->state_since + j->grace_us;
-    return j->running_at + j->max_runtime_us;
+    return usual[j->tenant_ix] && end > usual_from ? end : j->running_at + j->max_runtime_us;
+}
+
+/* From now on runs are shorter, and that is known. */
+static void shorten(struct core *c)
+{
+    usual_from = c->now;
+    usual[0] = 500;
+    usual[1] = 250;
+    for (uint32_t t = 0; t < c->settings.n_tenants; t++) {
+        struct tenant_pace *p = &c->state->tenants.v[t].pace;
+
+        *p = (struct tenant_pace){0};
+        for (int run = 0; usual[t] && run < PACE_RUNS_MIN; run++)
+            tenant_ran(&c->state->tenants, t, usual[t] * USEC_PER_SEC, 1000 * USEC_PER_SEC);
+    }
 }
 
 static void end_due(struct core *c)
@@ -120,6 +141,7 @@ static void begin(struct core *c, struct rng *g, bool has_windows)
     (void)site_tenant(&c->settings, "u");
     (void)site_tenant(&c->settings, "u/v");
     until = INT64_MAX;
+    memset(usual, 0, sizeof(usual));
     for (uint32_t t = 0; t < c->settings.n_tenants && has_windows; t++)
         if (rng_one_in(g, 2))
             site_windows(&c->settings.tenants[t], g->s, SITE_H100);
@@ -197,7 +219,7 @@ static void compare(uint64_t seed, const struct guess *g)
 
 /* What came of predictions, in all runs. */
 struct tally {
-    uint64_t compared, timed_out, preempted, late;
+    uint64_t compared, timed_out, preempted, late, earlier;
 };
 
 static void predict(uint64_t seed, bool has_windows, struct tally *t)
@@ -246,6 +268,41 @@ static void predicted_starts_come_true_where_tenants_have_windows(void **state)
         predict(seed, true, &t);
     assert_true(t.compared > 10 * SEEDS);
     assert_true(t.late > SEEDS);
+}
+
+/* What is said of the usual run, when all runs are so, where that is known. */
+static void predicted_starts_come_true_when_runs_are_as_long_as_usual(void **state)
+{
+    static struct guess guesses[JOBS];
+    struct tally t = {0};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct rng g = {seed};
+        struct core c;
+        uint32_t n;
+
+        begin(&c, &g, seed % 2);
+        shorten(&c);
+        n = guess_all(&c, guesses);
+        do {
+            settle(&c);
+            see_starts(&c, guesses, n);
+        } while (to_next(&c));
+        for (uint32_t i = 0; i < n; i++) {
+            struct guess v = guesses[i];
+
+            v.e.at = v.e.usual_at;
+            v.e.kind = v.e.usual_at ? ESTIMATE_START : v.e.kind;
+            if (v.e.usual_at)
+                compare(seed, &v);
+            t.compared += v.e.usual_at > 0;
+            t.earlier += v.e.usual_at && v.e.usual_at < guesses[i].e.at;
+        }
+        core_fini(&c);
+    }
+    assert_true(t.compared > 10 * SEEDS);
+    assert_true(t.earlier > 5 * SEEDS);
 }
 
 /* At the instant at which its victims have gone. */
@@ -308,7 +365,7 @@ static void try_one(struct core *c, struct rng *g)
 /* The prediction for a job that is not submitted is what the same job then does. */
 static void a_job_that_is_tried_starts_when_it_was_said(void **state)
 {
-    uint64_t compared = 0;
+    uint64_t compared = 0, usual_compared = 0;
 
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -319,12 +376,21 @@ static void a_job_that_is_tried_starts_when_it_was_said(void **state)
         struct core c;
 
         begin(&c, &g, false);
+        if (seed % 2)
+            shorten(&c);
         again = g;
         wish.spec = random_spec(&c, &g);
         (void)snprintf(wish.caller.user, sizeof(wish.caller.user), "alice");
         assert_int_equal(estimate_try(c.state, &wish, c.now, &t, NULL), 0);
         guess = (struct guess){.e = t.eta};
+        if (t.eta.usual_at)
+            guess.e = (struct estimate){.kind = ESTIMATE_START, .at = t.eta.usual_at};
         estimate_try_fini(&t);
+        if (seed % 2 && !t.eta.usual_at) { /* when it will not start is not told */
+            core_fini(&c);
+            continue;
+        }
+        usual_compared += seed % 2;
         submit(&c, &again);
         guess.job = c.state->by_id.v[c.state->by_id.n - 1]->id;
         do {
@@ -336,6 +402,7 @@ static void a_job_that_is_tried_starts_when_it_was_said(void **state)
         core_fini(&c);
     }
     assert_true(compared > SEEDS / 2);
+    assert_true(usual_compared > SEEDS / 4);
 }
 
 /* The same, when the nodes come that it was told of. */
@@ -411,6 +478,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predicted_starts_come_true_when_run_times_are_exact),
         cmocka_unit_test(predicted_starts_come_true_where_tenants_have_windows),
+        cmocka_unit_test(predicted_starts_come_true_when_runs_are_as_long_as_usual),
         cmocka_unit_test(a_job_with_a_claim_is_predicted_to_time_out_as_it_does),
         cmocka_unit_test(a_job_that_is_tried_starts_when_it_was_said),
         cmocka_unit_test(nodes_that_are_added_in_an_estimate_do_what_real_ones_do),

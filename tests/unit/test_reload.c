@@ -204,6 +204,18 @@ static void a_stopped_tenant_stays_stopped(void **state)
     assert_string_equal(why(f, j), "QueueStopped");
 }
 
+static void what_runs_usually_take_is_still_known(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < PACE_RUNS_MIN; i++)
+        tenant_ran(&f->core.state->tenants, tenant(f, "b"), 1, 4);
+    change(f)->tenants[tenant(f, "b")].weight = 7;
+    reload(f);
+    assert_int_equal(tenant_usual(&f->core.state->tenants, tenant(f, "b")), 250);
+    assert_int_equal(tenant_usual(&f->core.state->tenants, tenant(f, "a")), 0);
+}
+
 static void what_was_used_is_decayed_up_to_the_change_by_the_old_half_life(void **state)
 {
     struct fixture *f = *state;
@@ -452,6 +464,7 @@ int main(void)
         TEST(tenants_keep_what_they_hold_in_another_order),
         TEST(a_tenant_that_is_gone_runs_on_and_starts_nothing_until_it_is_back),
         TEST(a_stopped_tenant_stays_stopped),
+        TEST(what_runs_usually_take_is_still_known),
         TEST(what_was_used_is_decayed_up_to_the_change_by_the_old_half_life),
         TEST(users_share_from_now_on),
         TEST(nodes_of_a_new_pool_take_its_tenants_only),

@@ -175,6 +175,7 @@ static void a_waiting_job_shows_when_it_will_start_or_why_that_is_unknown(void *
     assert_int_equal(eta.kind, ESTIMATE_START);
     assert_true(eta.at > g->f.clock.now);
     v.eta = &eta;
+    eta.usual_at = g->f.clock.now + 1;
     for (int i = 0; i < 2; i++) {
         rpc_out_begin(&g->out);
         rpc_out_get(&g->out, &h, &v);
@@ -183,8 +184,11 @@ static void a_waiting_job_shows_when_it_will_start_or_why_that_is_unknown(void *
         assert_string_equal(r->job->predicted_basis,
                             i ? "unknown: the ends of all gangs do not suffice"
                               : "if gangs run until their maxRuntime and nothing new arrives");
+        assert_int_equal(r->job->predicted_usual_start_us, i ? 0 : g->f.clock.now + 1);
+        assert_int_equal(r->job->predicted_usual_basis != NULL, i == 0);
         queued__v1__get_reply__free_unpacked(r, NULL);
         eta.kind = ESTIMATE_NEVER;
+        eta.usual_at = 0;
     }
     estimates_destroy(e);
 }

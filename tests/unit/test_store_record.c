@@ -251,6 +251,23 @@ static void past_use_and_a_stop_come_back_exactly_once(void **state)
     state_destroy(s);
 }
 
+static void what_runs_usually_take_comes_back(void **state)
+{
+    struct env *e = *state;
+    uint32_t ix = settings_tenant(&e->fix.settings, "vision");
+    struct tenant *old = &e->fix.state->tenants.v[ix];
+    struct state *s;
+
+    for (int i = 0; i < PACE_RUNS_MAX + 3; i++) /* a mean that is no whole number */
+        tenant_ran(&e->fix.state->tenants, ix, 437 + i % 2, 1000);
+    old->saved_turn = e->fix.state->turn;
+    commit(e);
+    s = reload(e);
+    assert_int_equal(tenant_usual(&s->tenants, ix), 437);
+    assert_memory_equal(&s->tenants.v[ix].pace, &old->pace, sizeof(old->pace));
+    state_destroy(s);
+}
+
 static void a_job_saved_thrice_in_a_turn_is_written_once(void **state)
 {
     struct env *e = *state;
@@ -518,6 +535,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(keys_and_meta_come_back, setup, teardown),
         cmocka_unit_test_setup_teardown(events_are_read_in_order_and_from_a_number, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_runs_usually_take_comes_back, setup, teardown),
         cmocka_unit_test_setup_teardown(past_use_and_a_stop_come_back_exactly_once, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_job_saved_thrice_in_a_turn_is_written_once, setup,
