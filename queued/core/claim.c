@@ -151,6 +151,7 @@ static enum verdict look(const struct state *s, const struct job *j)
     job_gpus(j, j->models, gpus);
     for (uint32_t m = 0; m < MODELS_MAX; m++)
         fits = fits && (!gpus[m] || has_room(s, j, m, gpus[m]));
+    fits = fits && tenant_user_fits(&s->tenants, job_account(j));
     if (fits)
         return READY;
     return is_any_leaving(s) || (has_pods(j->claim) && s->now < j->claim->until) ? WAITS : LOST;

@@ -192,7 +192,7 @@ static bool is_set_legal(struct plan *p)
         qsort(p->out.v, p->n_out, sizeof(struct part *), by_size);
     for (size_t i = 0; i < p->n_out; i++) {
         is_fine = is_fine && part_is_legal(p, p->out.v[i]);
-        part_count(p, p->out.v[i], tenant_refund);
+        part_count(p, p->out.v[i], true);
     }
     return is_fine;
 }
@@ -260,6 +260,19 @@ static void try_choice(struct plan *p, const struct choice *c)
     }
 }
 
+/* What a victim of a claim, or pods that go, will give back to the taker's user. */
+static void spare_leaving(struct plan *p, const struct job *v)
+{
+    uint64_t all[MODELS_MAX], stays[MODELS_MAX];
+
+    job_all_gpus(v, all);
+    job_gpus(v, v->models, stays);
+    for (uint32_t m = 0; m < MODELS_MAX && (!v->is_leaving || v->move); m++)
+        all[m] -= stays[m];
+    if (v->charged_parts)
+        plan_spare_user(p, v, all, true);
+}
+
 /* The tenants once all victims of claims are gone. */
 static void begin(struct plan *p)
 {
@@ -278,6 +291,11 @@ static void begin(struct plan *p)
             tenant->used[m] += (uint64_t)tenant->coming[m];
         memset(tenant->coming, 0, sizeof(tenant->coming));
     }
+    if (tenant_splits_users(&s->tenants, p->taker->tenant_ix))
+        tenant_count_user(&p->shadow.tenants, p->taker->uid);
+    for (size_t i = 0; i < s->active.n && p->shadow.tenants.counts_of_user; i++)
+        if (s->active.v[i]->tenant_ix != IX_NONE)
+            spare_leaving(p, s->active.v[i]);
     p->is_limited = !cycle_admits_gpus(&p->shadow, p->taker, p->gpus);
     for (size_t i = 0; i < s->active.n; i++) {
         struct job *v = s->active.v[i];
@@ -303,6 +321,7 @@ static bool ends_anyway(const struct job *v)
 static void fork_future(struct plan *p)
 {
     struct state *s = p->s;
+    uint64_t gpus[MODELS_MAX];
 
     if (s->plan_fork)
         cluster_fork_copy(s->plan_fork, &s->cluster);
@@ -320,8 +339,11 @@ static void fork_future(struct plan *p)
         elastic_end_going(v, &s->cluster, p->fork);
         if (v->is_leaving || ends_anyway(v))
             future_release(p->fork, v);
-        if (!v->is_leaving && ends_anyway(v))
+        if (!v->is_leaving && ends_anyway(v)) {
+            job_gpus(v, v->models, gpus);
             job_count_gpus(&p->shadow.tenants, v, tenant_refund);
+            plan_spare_user(p, v, gpus, true);
+        }
     }
     memcpy(p->base, p->shadow.tenants.v, p->base_size);
 }

@@ -276,14 +276,44 @@ uint64_t tenant_user_limit(const struct tenants *t, uint32_t ix, uint32_t model)
     return (uint64_t)t->settings->tenants[ix].user_limit.gpus[model] * GPU_PARTS;
 }
 
+static uint64_t used_by(const struct tenants *t, struct account_key who, uint32_t model)
+{
+    const struct account *a = t->counts_of_user ? NULL : tenant_account(t, who);
+
+    if (t->counts_of_user)
+        return t->v[who.tenant].of_user[model];
+    return a ? a->used[model] : 0;
+}
+
+void tenant_count_user(struct tenants *t, uint32_t uid)
+{
+    for (uint32_t ix = 0; ix < t->settings->n_tenants; ix++)
+        for (uint32_t m = 0; m < t->settings->n_models; m++)
+            t->v[ix].of_user[m] = used_by(t, (struct account_key){ix, uid}, m);
+    t->counts_of_user = true;
+}
+
+void tenant_add_of_user(struct tenants *t, uint32_t ix, uint32_t model, int64_t parts)
+{
+    for (; ix != IX_NONE; ix = parent_of(t, ix))
+        t->v[ix].of_user[model] += (uint64_t)parts;
+}
+
+bool tenant_user_fits(const struct tenants *t, struct account_key who)
+{
+    for (uint32_t m = 0; m < t->settings->n_models; m++)
+        if (!tenant_admits_user(t, who, m, 0, NULL))
+            return false;
+    return true;
+}
+
 bool tenant_admits_user(const struct tenants *t, struct account_key who, uint32_t model,
                         uint64_t parts, uint32_t *ret_at)
 {
     for (; who.tenant != IX_NONE; who.tenant = parent_of(t, who.tenant)) {
         uint64_t limit = tenant_user_limit(t, who.tenant, model);
-        const struct account *a = limit ? tenant_account(t, who) : NULL;
 
-        if (limit && (a ? a->used[model] : 0) + parts > limit) {
+        if (limit && used_by(t, who, model) + parts > limit) {
             if (ret_at)
                 *ret_at = who.tenant;
             return false;

@@ -30,9 +30,10 @@ struct tenant_pace {
 enum { PACE_BITS = 16, PACE_RUNS_MIN = 5, PACE_RUNS_MAX = 20 };
 
 struct tenant {
-    uint64_t used[MODELS_MAX];  /* charged, with those of its subtree */
-    uint64_t own[MODELS_MAX];   /* of them, for its own jobs */
-    int64_t coming[MODELS_MAX]; /* what claims will charge, less what their victims still hold */
+    uint64_t used[MODELS_MAX];    /* charged, with those of its subtree */
+    uint64_t own[MODELS_MAX];     /* of them, for its own jobs */
+    uint64_t of_user[MODELS_MAX]; /* in a plan of preemption: of the taker's user, by then */
+    int64_t coming[MODELS_MAX];   /* what claims will charge, less what their victims still hold */
     struct share_past past[MODELS_MAX];                /* stored */
     uint64_t usage[MODELS_MAX], own_usage[MODELS_MAX]; /* as of usage_at: subtree, own jobs */
     struct tenant_pace pace;                           /* of its own jobs; stored */
@@ -76,6 +77,7 @@ struct tenants {
     const struct settings *settings;
     struct tenant *v;         /* settings->n_tenants, same index */
     struct account *accounts; /* by key; of every user who had a job */
+    bool counts_of_user;      /* of_user stands for the accounts */
     bool has_unlent;          /* some tenant does not lend all of its quota */
     bool has_quotas;          /* some tenant has a quota, or will when a window opens */
     usec_t usage_at;
@@ -100,6 +102,13 @@ bool tenant_admits_user(const struct tenants *t, struct account_key who, uint32_
 void tenant_wait(struct tenants *t, struct account_key who, int n);
 void tenant_charge_user(struct tenants *t, struct account_key who, uint32_t model, int64_t parts);
 const struct account *tenant_account(const struct tenants *t, struct account_key who); /* NULL */
+/* Is no limit of his passed as it is? What claims will charge him counts, and what their victims
+ * still hold. */
+bool tenant_user_fits(const struct tenants *t, struct account_key who);
+/* From now on of_user stands for the accounts of one user, and for a copy's alone; and count there.
+ */
+void tenant_count_user(struct tenants *t, uint32_t uid);
+void tenant_add_of_user(struct tenants *t, uint32_t ix, uint32_t model, int64_t parts);
 /* The share of a user in a tenant, made where it is missing; only where users share. */
 struct user_share *tenant_user(struct tenants *t, struct account_key who);
 /* Are gangs of different users in this tenant judged differently? */

@@ -287,24 +287,36 @@ void part_move(struct plan *p, const struct part *v, bool is_out)
     }
 }
 
-void part_count(struct plan *p, const struct part *v, tenant_count *what)
+void plan_spare_user(struct plan *p, const struct job *v, const uint64_t *gpus, bool is_spared)
+{
+    struct tenants *t = &p->shadow.tenants;
+
+    for (uint32_t m = 0; m < MODELS_MAX && t->counts_of_user && v->uid == p->taker->uid; m++)
+        if (gpus[m])
+            tenant_add_of_user(t, v->tenant_ix, m,
+                               is_spared ? -(int64_t)gpus[m] : (int64_t)gpus[m]);
+}
+
+void part_count(struct plan *p, const struct part *v, bool is_out)
 {
     uint64_t gpus[MODELS_MAX];
 
     part_gpus(p, v, gpus);
     for (uint32_t m = 0; m < MODELS_MAX; m++)
         if (gpus[m])
-            what(&p->shadow.tenants, v->job->tenant_ix, m, gpus[m]);
+            (is_out ? tenant_refund : tenant_charge)(&p->shadow.tenants, v->job->tenant_ix, m,
+                                                     gpus[m]);
+    plan_spare_user(p, v->job, gpus, is_out);
 }
 
 void part_take(struct plan *p, const struct part *v)
 {
     part_move(p, v, true);
-    part_count(p, v, tenant_refund);
+    part_count(p, v, true);
 }
 
 void part_give(struct plan *p, const struct part *v)
 {
     part_move(p, v, false);
-    part_count(p, v, tenant_charge);
+    part_count(p, v, false);
 }

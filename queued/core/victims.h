@@ -65,10 +65,12 @@ struct member *part_member(const struct plan *p, const struct part *v, uint32_t 
 bool part_is_legal(const struct plan *p, const struct part *part);
 /* Its members leave the fork, or are there again; what it is charged is counted; both. */
 void part_move(struct plan *p, const struct part *v, bool is_out);
-void part_count(struct plan *p, const struct part *v, tenant_count *what);
+void part_count(struct plan *p, const struct part *v, bool is_out);
 void part_take(struct plan *p, const struct part *v);
 void part_give(struct plan *p, const struct part *v);
 
+/* The taker's user, if it is his, no longer holds so much of it, or does again. */
+void plan_spare_user(struct plan *p, const struct job *v, const uint64_t *gpus, bool is_spared);
 /* All that a running gang could give, where the taker could use it. */
 void plan_add_victim(struct plan *p, struct job *v);
 /* The domains that have enough GPUs, free or from victims, the cheapest bound first. */

@@ -29,7 +29,9 @@ enum { SEEDS = 600, STEPS = 25, SETTLE = 12, NODES = 6 };
 
 static const int32_t priorities[] = {100, 100, 500, 800, 1000};
 
-static uint64_t n_claims, n_reclaims, n_crossed, n_several, n_shrinks;
+static uint64_t n_claims, n_reclaims, n_crossed, n_several, n_shrinks, n_of_user;
+
+static bool has_user_limits; /* in these runs */
 
 static void make(struct core *c, struct rng *g, bool is_priority_first)
 {
@@ -44,6 +46,8 @@ static void make(struct core *c, struct rng *g, bool is_priority_first)
             c->settings.tenants[t].quota.gpus[SITE_H100] = 8 * rng_between(g, 0, 3);
         if (rng_one_in(g, 4))
             c->settings.tenants[t].limit.gpus[SITE_H100] = 8 * rng_between(g, 1, NODES);
+        if (has_user_limits && rng_one_in(g, 2))
+            c->settings.tenants[t].user_limit.gpus[SITE_H100] = 8 * rng_between(g, 1, NODES / 2);
     }
     state_destroy(c->state);
     c->state = state_create(&c->settings);
@@ -58,6 +62,7 @@ static void submit(struct core *c, struct rng *g)
     static const uint32_t gpus[] = {1, 2, 4, 8, 8};
     uint32_t each = gpus[rng_below(g, 5)];
     struct spec *s = site_spec("job", 1 + rng_below(g, 4), each);
+    struct event ev = {0};
 
     s->tenant = tenants[rng_below(g, 4)];
     s->priority = priorities[rng_below(g, ARRAY_LEN(priorities))];
@@ -69,7 +74,23 @@ static void submit(struct core *c, struct rng *g)
         s->roles[0].min_replicas = 1 + rng_below(g, s->roles[0].replicas - 1);
         s->elastic_step = 1 + rng_below(g, 2);
     }
-    (void)core_submit(c, s);
+    if (!has_user_limits) {
+        (void)core_submit(c, s);
+        return;
+    }
+    ev.u.submit.spec = s;
+    ev.u.submit.caller.uid = 1 + rng_below(g, 2);
+    c->n_requests++;
+    memcpy(ev.u.submit.ref.request_id, &c->n_requests, sizeof(c->n_requests));
+    (void)core_ask(c, &ev);
+}
+
+/* In a shadow: what v gives back of what the taker's user holds. */
+static void spare_user(struct state *shadow, const struct job *taker, const struct job *v,
+                       uint64_t parts)
+{
+    if (shadow->tenants.counts_of_user && v->uid == taker->uid)
+        tenant_add_of_user(&shadow->tenants, v->tenant_ix, SITE_H100, -(int64_t)parts);
 }
 
 static bool is_out(const struct ev_claimed *e, const struct job *j, uint32_t but)
@@ -80,35 +101,41 @@ static bool is_out(const struct ev_claimed *e, const struct job *j, uint32_t but
     return false;
 }
 
-/* A pod of a gang leaves the fork, and its tenant's charge. */
-static void release_pod(const struct job *v, uint32_t member, struct cluster *fork,
-                        struct state *shadow)
+/* A fork that pods leave, and tenants that are no longer charged for them. */
+struct future {
+    struct cluster *fork;
+    struct state *shadow;
+    const struct job *taker;
+};
+
+static void release_pod(const struct job *v, uint32_t member, const struct future *f)
 {
     struct resources asks;
 
     state_pod_asks(v, v->members[member].role, &asks);
-    cluster_release(fork, v->members[member].node_ix, &asks);
-    job_count_pods(&shadow->tenants, v, v->members[member].role, 1, tenant_refund);
+    cluster_release(f->fork, v->members[member].node_ix, &asks);
+    job_count_pods(&f->shadow->tenants, v, v->members[member].role, 1, tenant_refund);
+    spare_user(f->shadow, f->taker, v, job_pod_parts(v, v->members[member].role));
 }
 
 /* Pods that are victims, but for one, or for the step that it is of. */
-static void release_pods(const struct ev_claimed *e, uint32_t but, struct cluster *fork,
-                         struct state *shadow)
+static void release_pods(const struct ev_claimed *e, uint32_t but, const struct future *f)
 {
     for (uint32_t i = 0; i < e->n_victims; i++) {
-        const struct job *v = state_job(shadow, e->victims[i].job);
+        const struct job *v = state_job(f->shadow, e->victims[i].job);
         bool is_kept = i == but || (but < e->n_victims && v->demand->step > 1 &&
                                     e->victims[but].job.v == v->id.v);
 
         if (e->victims[i].pod && !is_kept)
-            release_pod(v, e->victims[i].pod - 1, fork, shadow);
+            release_pod(v, e->victims[i].pod - 1, f);
     }
 }
 
 /* All that gangs of the taker's tenant have beyond their need, if it may take it by priority. */
-static void release_surplus(const struct core *c, const struct job *taker, struct cluster *fork,
-                            struct state *shadow)
+static void release_surplus(const struct core *c, const struct future *f)
 {
+    const struct state *shadow = f->shadow;
+    const struct job *taker = f->taker;
     struct surplus all = {0};
 
     for (size_t i = 0; i < shadow->active.n; i++) {
@@ -120,7 +147,7 @@ static void release_surplus(const struct core *c, const struct job *taker, struc
             v->demand->is_preemptible && v->running_at + c->settings.min_runtime_us <= c->now)
             surplus_list(v, domains, &all);
         for (size_t k = 0; k < all.pods.n; k++)
-            release_pod(v, all.pods.v[k], fork, shadow);
+            release_pod(v, all.pods.v[k], f);
         free(domains);
     }
     vec_fini(&all.pods);
@@ -146,21 +173,28 @@ static bool would_fit(struct core *c, struct job *taker, const struct ev_claimed
         shadow.tenants.v[t].used[SITE_H100] += (uint64_t)shadow.tenants.v[t].coming[SITE_H100];
         shadow.tenants.v[t].coming[SITE_H100] = 0;
     }
+    if (has_user_limits)
+        tenant_count_user(&shadow.tenants, taker->uid);
     for (size_t i = 0; i < shadow.active.n; i++) {
         const struct job *v = shadow.active.v[i];
         bool goes = v->state == JOB_STOPPING || v->state == JOB_PREEMPTING;
+        uint64_t all[MODELS_MAX], stays[MODELS_MAX];
 
+        job_all_gpus(v, all);
+        job_gpus(v, v->models, stays);
+        spare_user(&shadow, taker, v, all[SITE_H100] - stays[SITE_H100]);
         elastic_end_going(v, &c->state->cluster, fork);
         if (!goes && !v->is_leaving && (!e || !is_out(e, v, but)))
             continue;
         future_release(fork, v);
+        spare_user(&shadow, taker, v, stays[SITE_H100]);
         if (!v->is_leaving)
             job_count_gpus(&shadow.tenants, v, tenant_refund);
     }
     if (e)
-        release_pods(e, but, fork, &shadow);
+        release_pods(e, but, &(struct future){fork, &shadow, taker});
     else
-        release_surplus(c, taker, fork, &shadow);
+        release_surplus(c, &(struct future){fork, &shadow, taker});
     backfill_close(c->state, taker, closed);
     room.on = fork;
     fits = cycle_try(&shadow, taker, &room, &ev);
@@ -208,6 +242,8 @@ static void check_claim(struct core *c, const struct ev_claimed *e)
 
     n_claims++;
     n_several += e->n_victims > 1;
+    n_of_user += !tenant_admits_user(&c->state->tenants, job_account(taker), SITE_H100,
+                                     taker->demand->gpus * GPU_PARTS, NULL);
     assert_true(e->n_victims > 0);
     assert_true(would_fit(c, taker, e, UINT32_MAX));
     for (uint32_t i = 0; i < e->n_victims; i++) {
@@ -236,6 +272,20 @@ static void check_claim(struct core *c, const struct ev_claimed *e)
         assert_false(would_fit(c, taker, NULL, UINT32_MAX));
 }
 
+/* What a user's gangs in a tenant and below it are charged. */
+static uint64_t held_by(const struct core *c, uint32_t uid, uint32_t tenant)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < c->state->active.n; i++) {
+        const struct job *j = c->state->active.v[i];
+
+        if (j->uid == uid && settings_is_above(&c->settings, tenant, j->tenant_ix))
+            sum += j->charged_parts;
+    }
+    return sum;
+}
+
 static void check(const struct core *c)
 {
     struct err err = {0};
@@ -247,6 +297,9 @@ static void check(const struct core *c)
 
         assert_true(limit < 0 ||
                     c->state->tenants.v[t].used[SITE_H100] <= (uint64_t)limit * GPU_PARTS);
+        limit = c->settings.tenants[t].user_limit.gpus[SITE_H100];
+        for (uint32_t uid = 1; uid < 3 && limit; uid++)
+            assert_true(held_by(c, uid, t) <= (uint64_t)limit * GPU_PARTS);
     }
 }
 
@@ -348,6 +401,16 @@ static void so_it_is_with_priorities_over_the_cluster(void **state)
     assert_true(n_crossed > SEEDS / 10);
 }
 
+static void so_it_is_where_users_have_limits(void **state)
+{
+    (void)state;
+    has_user_limits = true;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        run_with(seed, seed % 4 == 0);
+    has_user_limits = false;
+    assert_true(n_of_user > SEEDS / 4);
+}
+
 /* Surplus in another rack made room below the tenant's limit. */
 static void what_a_limit_stops_takes_surplus_of_other_domains_too(void **state)
 {
@@ -377,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_leaves_in_vain_or_for_ever),
         cmocka_unit_test(so_it_is_with_priorities_over_the_cluster),
+        cmocka_unit_test(so_it_is_where_users_have_limits),
         cmocka_unit_test(what_a_limit_stops_takes_surplus_of_other_domains_too),
         cmocka_unit_test(no_gang_leaves_for_having_been_looked_at_with_enough_surplus),
         cmocka_unit_test(a_victim_that_is_spared_leaves_the_room_of_others),
