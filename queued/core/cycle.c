@@ -111,28 +111,37 @@ uint64_t cycle_unlent(const struct state *s, const struct cluster *on, const str
     return tenant_unlent(&s->tenants, j->tenant_ix, model, &apart);
 }
 
-/* What so many pods of each role are charged. */
-static void gpus_of(const struct demand *d, const uint8_t *models, const uint32_t *counts,
-                    uint64_t ret[MODELS_MAX])
+/* What so many pods of each role are charged, and what of it is whole GPUs. */
+struct charge {
+    uint64_t all[MODELS_MAX], whole[MODELS_MAX];
+};
+
+static void charge_of(const struct demand *d, const uint8_t *models, const uint32_t *counts,
+                      struct charge *ret)
 {
-    memset(ret, 0, MODELS_MAX * sizeof(ret[0]));
-    for (uint32_t r = 0; r < d->n_roles; r++)
-        if (models[r] != MODELS_MAX)
-            ret[models[r]] += (uint64_t)counts[r] * d->roles[r].parts[models[r]];
+    memset(ret, 0, sizeof(*ret));
+    for (uint32_t r = 0; r < d->n_roles; r++) {
+        const struct demand_role *role = &d->roles[r];
+        uint8_t m = models[r];
+
+        if (m == MODELS_MAX)
+            continue;
+        ret->all[m] += (uint64_t)counts[r] * role->parts[m];
+        ret->whole[m] += (uint64_t)counts[r] * (uint64_t)role->each.amount[RES_GPUS] * GPU_PARTS;
+    }
 }
 
+/* What others keep is whole GPUs: MIG devices are none of those that are free. */
 static bool leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
-                          const uint64_t *gpus)
+                          const struct charge *c)
 {
     uint64_t unlent, is_free;
 
-    if (j->demand->gpus == 0) /* what others keep is whole ones */
-        return true;
     for (uint32_t m = 0; m < s->settings->n_models && s->tenants.has_unlent; m++) {
-        if (!gpus[m] || tenant_in_quota(&s->tenants, j->tenant_ix, m, gpus[m]))
+        if (!c->whole[m] || tenant_in_quota(&s->tenants, j->tenant_ix, m, c->all[m]))
             continue;
         unlent = cycle_unlent(s, on, j, m, &is_free);
-        if (is_free < gpus[m] + unlent)
+        if (is_free < c->whole[m] + unlent)
             return false;
     }
     return true;
@@ -141,10 +150,15 @@ static bool leaves_unlent(const struct state *s, const struct cluster *on, const
 bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const struct job *j,
                          const uint8_t *models)
 {
-    uint64_t gpus[MODELS_MAX];
+    uint32_t counts[JOB_ROLES_MAX];
+    struct charge c;
 
-    job_gpus(j, models, gpus);
-    return leaves_unlent(s, on, j, gpus);
+    if (!s->tenants.has_unlent)
+        return true;
+    for (uint32_t r = 0; r < j->demand->n_roles; r++)
+        counts[r] = j->n_members ? j->size[r] : j->demand->roles[r].replicas;
+    charge_of(j->demand, models, counts, &c);
+    return leaves_unlent(s, on, j, &c);
 }
 
 static bool admits(const struct state *s, const struct job *j, const uint64_t *gpus)
@@ -163,16 +177,23 @@ static bool admits(const struct state *s, const struct job *j, const uint64_t *g
 
 bool cycle_admits_gpus(const struct state *s, const struct job *j, const uint64_t *gpus)
 {
-    return admits(s, j, gpus) && leaves_unlent(s, &s->cluster, j, gpus);
+    uint64_t whole = j->demand->gpus * GPU_PARTS; /* of whatever models */
+    struct charge c;
+
+    for (uint32_t m = 0; m < MODELS_MAX; m++) {
+        c.all[m] = gpus[m];
+        c.whole[m] = gpus[m] < whole ? gpus[m] : whole;
+    }
+    return admits(s, j, gpus) && leaves_unlent(s, &s->cluster, j, &c);
 }
 
 bool cycle_admits_pods(const struct state *s, const struct job *j, const uint8_t *models,
                        const uint32_t *counts)
 {
-    uint64_t gpus[MODELS_MAX];
+    struct charge c;
 
-    gpus_of(j->demand, models, counts, gpus);
-    return cycle_admits_gpus(s, j, gpus);
+    charge_of(j->demand, models, counts, &c);
+    return admits(s, j, c.all) && leaves_unlent(s, &s->cluster, j, &c);
 }
 
 bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models)

@@ -38,7 +38,8 @@ bool cycle_leaves_unlent(const struct state *s, const struct cluster *on, const 
 /* May the tenant of j be charged for it on these models (per role): its limits, its user's, and its
  * quota for what is not preemptible. */
 bool cycle_admits(const struct state *s, const struct job *j, const uint8_t *models);
-/* The same for so many GPUs of each model, or pods of each role, which leave what is not lent. */
+/* The same for so many parts of GPUs of each model, of what it needs, or pods of each role, which
+ * leave what is not lent. */
 bool cycle_admits_gpus(const struct state *s, const struct job *j, const uint64_t *gpus);
 bool cycle_admits_pods(const struct state *s, const struct job *j, const uint8_t *models,
                        const uint32_t *counts);

@@ -81,6 +81,7 @@ struct attempt_row {
     char user[USER_NAME_MAX + 1];
     uint32_t pods, nodes;
     uint64_t gpus;
+    uint32_t parts;                          /* and of one GPU more (mig.h) */
     char model[LABEL_MAX + 1];               /* of the first role with GPUs; "" none */
     usec_t decided_at, running_at, ended_at; /* running_at 0: never */
     enum job_state state;                    /* that the job left for */

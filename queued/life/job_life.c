@@ -155,7 +155,8 @@ static void save_attempt(struct state *s, const struct job *j, enum job_state to
     (void)str_copy(row->user, sizeof(row->user), j->user);
     row->pods = job_size(j);
     row->nodes = distinct_nodes(j);
-    row->gpus = (uint32_t)((j->charged_parts + GPU_PARTS - 1) / GPU_PARTS);
+    row->gpus = j->charged_parts / GPU_PARTS;
+    row->parts = (uint32_t)(j->charged_parts % GPU_PARTS);
     for (uint32_t r = j->demand->n_roles; r-- > 0;)
         if (j->models[r] < s->settings->n_models)
             (void)str_copy(row->model, sizeof(row->model), s->settings->models[j->models[r]].name);

@@ -282,6 +282,8 @@ static void dump_tenant(struct str *b, struct store_bytes key, const ProtobufCMe
     (void)key;
     add_nonzero(b, "stopped_at", r->stopped_at);
     add_text(b, "stopped_why", r->stopped_why);
+    add_nonzero(b, "pace", r->pace);
+    add_nonzero(b, "pace_runs", r->pace_runs);
     add_name(b, "past");
     str_add(b, "[");
     for (size_t i = 0; i < r->n_past; i++) {
@@ -336,6 +338,7 @@ static void dump_attempt(struct str *b, struct store_bytes key, const ProtobufCM
     add_text(b, "tenant", r->tenant);
     add_text(b, "user", r->user);
     add_int(b, "gpus", (int64_t)r->gpus);
+    add_nonzero(b, "parts", r->parts);
     add_text(b, "model", r->model);
     add_int(b, "pods", r->pods);
     add_int(b, "nodes", r->nodes);

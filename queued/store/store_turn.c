@@ -194,6 +194,7 @@ static void put_attempt(struct writer *w, const struct attempt_row *row)
     r.tenant = store_text(row->tenant);
     r.user = store_text(row->user);
     PACK(&r, gpus, row->gpus);
+    PACK(&r, parts, row->parts);
     r.model = store_text(row->model);
     PACK(&r, pods, row->pods);
     PACK(&r, nodes, row->nodes);

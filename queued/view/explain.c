@@ -13,6 +13,7 @@
 #include "core/mend.h"
 #include "core/order.h"
 #include "core/relax.h"
+#include "core/rights.h"
 #include "util/parse.h"
 #include "util/str.h"
 
@@ -427,9 +428,21 @@ static void say_back_off(const struct job *j, usec_t now, struct explain *x)
     number(x, "retry_s", (uint64_t)(j->not_before - now) / USEC_PER_SEC);
 }
 
+/* What it would be charged, on the first models that the cluster has for it. */
+static uint64_t wants(const struct state *s, const struct job *j)
+{
+    uint64_t gpus[MODELS_MAX], sum = 0;
+
+    (void)rights_guess(s, j, 0, gpus);
+    for (uint32_t m = 0; m < MODELS_MAX; m++)
+        sum += gpus[m];
+    return sum ? sum : j->demand->gpus * GPU_PARTS;
+}
+
 /* The first of those of its tenant who are ahead, with their GPUs. */
 static void say_priority(const struct state *s, const struct job *j, struct explain *x)
 {
+    char gpus[FORMAT_MAX];
     struct str b = {0};
     uint32_t named = 0;
 
@@ -437,8 +450,7 @@ static void say_priority(const struct state *s, const struct job *j, struct expl
         const struct job *o = s->positions->order.v[i];
 
         if (o->tenant_ix == j->tenant_ix && o->position < j->position)
-            str_addf(&b, "%s%.64s (%llu)", named++ ? ", " : "", o->name,
-                     (unsigned long long)o->demand->gpus);
+            str_addf(&b, "%s%.64s (%s)", named++ ? ", " : "", o->name, mig_text(gpus, wants(s, o)));
     }
     say(x, "Priority", "%u job%s of %s %s ahead: %s%s", j->position - 1,
         j->position == 2 ? "" : "s", j->tenant, j->position == 2 ? "is" : "are", str_text(&b),

@@ -136,6 +136,25 @@ static void nobody_moves_who_did_not_opt_in(void **state)
     assert_false(move(s.c));
 }
 
+/* The movers' tenant uses 24 of 16: a taker of 8 beyond its quota of 5 would be above theirs. */
+static void a_taker_beyond_its_quota_moves_nobody_who_is_less_beyond(void **state)
+{
+    struct site s = fragment(*state, true, true);
+    struct spec *spec = site_spec("taker", 1, 8);
+
+    s.c->settings.defrag_gpu_us = 100 * HOURS;
+    s.c->settings.tenants[2].quota.gpus[SITE_H100] = 5;
+    (void)core_cancel(s.c, s.taker->id);
+    spec->tenant = spec->ns = "b";
+    spec->priority = NORMAL;
+    s.taker = core_job(s.c, core_submit(s.c, spec));
+    (void)core_cycle(s.c);
+    assert_int_equal(s.taker->state, JOB_PENDING);
+    assert_false(move(s.c));
+    s.c->settings.tenants[2].quota.gpus[SITE_H100] = 6;
+    assert_true(move(s.c));
+}
+
 static void nobody_moves_while_it_is_off_or_a_dry_run(void **state)
 {
     struct site s = fragment(*state, true, true);
@@ -318,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_cheapest_gang_moves_and_the_named_one_starts),
         TEST(nobody_moves_who_did_not_opt_in),
+        TEST(a_taker_beyond_its_quota_moves_nobody_who_is_less_beyond),
         TEST(nobody_moves_while_it_is_off_or_a_dry_run),
         TEST(the_budget_of_a_day_is_never_passed_and_is_new_on_the_next),
         TEST(nobody_moves_who_would_find_no_place),
