@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config.h"
+#include "config_doubts.h"
 #include "daemon.h"
 #include "store/store_lmdb.h"
 #include "util/log.h"
@@ -131,6 +131,19 @@ static int print_config(struct config *c)
     return fflush(stdout) == 0 ? 0 : fail(1, "cannot write the output");
 }
 
+static void print_doubt(const void *ctx, const char *text)
+{
+    const struct options *o = ctx;
+
+    (void)fprintf(stderr, "%s: warning: %s\n", o->config, text);
+}
+
+static void log_doubt(const void *ctx, const char *text)
+{
+    (void)ctx;
+    log_warn("the configuration says what can hardly be meant", "doubt=\"%s\"", text);
+}
+
 static int carry_out(const struct options *o)
 {
     struct config *c = NULL;
@@ -145,6 +158,7 @@ static int carry_out(const struct options *o)
         return fail(EXIT_CONFIG, err.text);
     if (o->mode == MODE_PRINT)
         return print_config(c);
+    (void)config_doubts(&c->settings, o->mode == MODE_CHECK ? print_doubt : log_doubt, o);
     if (o->mode == MODE_CHECK) {
         printf("%s: good\n", o->config);
         config_destroy(c);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "config_doubts.h"
 #include "notify.h"
 #include "util/log.h"
 #include "util/str.h"
@@ -115,6 +116,12 @@ void reconfig_look(struct reconfig *r, bool is_asked)
         read_again(r);
 }
 
+static void log_doubt(const void *ctx, const char *text)
+{
+    (void)ctx;
+    log_warn("the configuration says what can hardly be meant", "doubt=\"%s\"", text);
+}
+
 void reconfig_taken(struct reconfig *r, uint64_t generation)
 {
     for (size_t i = 0; i < r->changes.list.n; i++) {
@@ -123,6 +130,7 @@ void reconfig_taken(struct reconfig *r, uint64_t generation)
         log_info("configuration changed", "key=%s was=\"%s\" now=\"%s\"", c->path,
                  c->was ? c->was : "", c->now ? c->now : "");
     }
+    (void)config_doubts(&r->next->settings, log_doubt, r);
     log_info("the configuration was reloaded", "file=%s generation=%" PRIu64 " changes=%zu",
              r->path, generation, r->changes.list.n);
     if (r->now != r->boot)

@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "config_diff.h"
+#include "config_doubts.h"
 
 #include "cli.h"
 #include "print_table.h"
@@ -18,6 +19,12 @@ static int bad_file(const struct err *err)
     return EXIT_USAGE;
 }
 
+static void print_doubt(const void *ctx, const char *text)
+{
+    (void)ctx;
+    cli_note("warning: %s", text);
+}
+
 static int check(const char *file)
 {
     struct config *c = NULL;
@@ -25,6 +32,7 @@ static int check(const char *file)
 
     if (config_load(&c, file, &err))
         return bad_file(&err);
+    (void)config_doubts(&c->settings, print_doubt, NULL);
     config_destroy(c);
     (void)printf("%s: good\n", file);
     return cli_finish(EXIT_OK);

@@ -14,6 +14,7 @@
 
 #include "config.h"
 #include "config_diff.h"
+#include "config_doubts.h"
 #include "config_read.h"
 #include "util/mem.h"
 #include "util/str.h"
@@ -83,6 +84,38 @@ static const char full[] =
     "  {name: rest, selector: {zone: a}}]\n"
     "users: [{name: alice, tenants: [vision, foundation/pretrain], role: tenant-admin}, {name: "
     "bob, role: viewer}]\n";
+
+static void collect(const void *ctx, const char *text)
+{
+    struct str *const *b = ctx;
+
+    str_addf(*b, "%.*s\n", (int)strcspn(text, ";"), text);
+}
+
+static void a_quota_above_a_limit_is_told(void **state)
+{
+    struct config *c = must_load(
+        "models: {H100: [a], A100: [b]}\n"
+        "tenants:\n"
+        "- {name: a, quota: {H100: 64, A100: 8}, limit: {H100: 32}}\n"
+        "- {name: b, limit: {H100: 8, A100: 8}, children: [{name: in, quota: {H100: 9, A100: "
+        "8}}]}\n"
+        "- {name: c, quota: {H100: 8}, limit: {H100: 8}, windows: [{name: day, limit: {H100: 4}},\n"
+        "  {name: night, quota: {H100: 4}}]}\n"
+        "- {name: d, quota: {H100: 8}}\n");
+    struct str b = {0}, *to = &b;
+
+    (void)state;
+    assert_int_equal(config_doubts(&c->settings, collect, &to), 3);
+    assert_string_equal(str_text(&b), "tenants[a].quota.H100: the limit of a is less: the quota is "
+                                      "never used in full\n"
+                                      "tenants[c].windows[day].quota.H100: the limit of c is less: "
+                                      "the quota is never used in full\n"
+                                      "tenants[b/in].quota.H100: the limit of b is less: the quota "
+                                      "is never used in full\n");
+    str_fini(&b);
+    config_destroy(c);
+}
 
 static void an_empty_file_gives_the_defaults(void **state)
 {
@@ -512,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_difference_is_named_by_its_key),
         cmocka_unit_test(windows_are_compared_key_by_key),
+        cmocka_unit_test(a_quota_above_a_limit_is_told),
         cmocka_unit_test(an_empty_file_gives_the_defaults),
         cmocka_unit_test(all_keys_arrive),
         cmocka_unit_test(tenants_are_paths_with_parents_before_children),
