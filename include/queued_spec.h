@@ -185,6 +185,10 @@ struct queued_spec {
     const char *checkpoint_path;   /* where it saves */
     const char *checkpoint_target; /* leader; NULL: all */
     int64_t before_end_us;         /* checkpoint.beforeEnd; 0: none */
+    const char *rendezvous;        /* torch, mpi, ray, none; NULL: torch or none, by its GPUs */
+    uint32_t rendezvous_port;      /* 0: the default */
+    bool is_one_process;           /* rendezvous.processes: pod */
+    bool is_world_of_nodes;        /* rendezvous.worldSize: nodes */
     const char *exit_zero;         /* checkpoint.exitZero: requeue or done; NULL: requeue */
     const char *completion;        /* completion.policy: all, leader or min; NULL: all */
     uint32_t completion_min;       /* pods that must have succeeded, of min */

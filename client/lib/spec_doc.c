@@ -365,6 +365,20 @@ static void put_array(struct arena *a, struct document *d, const Queued__V1__Job
     put_nonempty(a, d, "array", array);
 }
 
+static void put_rendezvous(struct arena *a, struct document *d, const Queued__V1__JobSpec *m)
+{
+    struct document *rendezvous = document_map(a);
+
+    document_put_text(a, rendezvous, "type", m->rendezvous);
+    if (m->rendezvous_port)
+        document_put_int(a, rendezvous, "port", m->rendezvous_port);
+    if (m->one_process)
+        document_put_text(a, rendezvous, "processes", "pod");
+    if (m->world_of_nodes)
+        document_put_text(a, rendezvous, "worldSize", "nodes");
+    put_nonempty(a, d, "rendezvous", rendezvous);
+}
+
 static void put_checkpoint(struct arena *a, struct document *d, const Queued__V1__JobSpec *m)
 {
     struct document *checkpoint = document_map(a);
@@ -436,6 +450,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     }
     put_nonempty(a, d, "failurePolicy", failure_policy(a, m));
     put_checkpoint(a, d, m);
+    put_rendezvous(a, d, m);
     return d;
 }
 

@@ -31,14 +31,21 @@ static bool is_reserved(const char *name)
     return false;
 }
 
-static int check_env(const struct yaml_at *at, const char *key, const char *value, struct err *err)
+static int check_name(const struct yaml_at *at, const char *key, struct err *err)
 {
     static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-    (void)value;
     if (*key == '\0' || key[strspn(key, chars)] != '\0' || (*key >= '0' && *key <= '9'))
         return yaml_fail(at, err, "\"%.60s\" is no variable name; use letters, digits, _, . and -",
                          key);
+    return 0;
+}
+
+static int check_env(const struct yaml_at *at, const char *key, const char *value, struct err *err)
+{
+    (void)value;
+    if (check_name(at, key, err))
+        return -1;
     if (is_reserved(key))
         return yaml_fail(
             at, err, "%.60s is set by the daemon for the pods to find each other; remove it", key);
@@ -242,7 +249,9 @@ static int add_env(const struct yaml_at *at, const char *key, void *out, struct 
         return -1;
     if (is_set(l, e.pair.key))
         return yaml_fail(at, err, "%.60s is set twice; keep one of them", e.pair.key);
-    if (check_env(at, e.pair.key, e.pair.value, err))
+    if (l->draft->has_no_rendezvous && strncmp(e.pair.key, "QUEUED_", 7) != 0
+            ? check_name(at, e.pair.key, err)
+            : check_env(at, e.pair.key, e.pair.value, err))
         return -1;
     if (e.ref.kind && e.pair.value)
         return yaml_fail(at, err, "%.60s has value and valueFrom; keep one of them", e.pair.key);

@@ -240,6 +240,11 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->checkpoint_signal = text(s->checkpoint_signal);
     m->checkpoint_path = text(s->checkpoint_path);
     m->checkpoint_target = text(s->checkpoint_target);
+    m->rendezvous = text(s->rendezvous);
+    m->has_rendezvous_port = s->rendezvous_port > 0;
+    m->rendezvous_port = s->rendezvous_port;
+    m->has_one_process = m->one_process = s->is_one_process;
+    m->has_world_of_nodes = m->world_of_nodes = s->is_world_of_nodes;
     m->has_before_end_us = s->before_end_us > 0;
     m->before_end_us = (uint64_t)s->before_end_us;
     m->completion = text(s->completion);

@@ -18,12 +18,13 @@
 struct spec_draft {
     struct arena *arena;
     struct queued_spec spec;
-    bool says_torch; /* rendezvous, which only jobs of several pods with GPUs have */
-    bool says_c10d;  /* its backend, which only elastic ones have */
+    bool says_c10d;         /* rendezvous.backend, which only elastic ones have */
+    bool has_no_rendezvous; /* its type is none: the names of its variables are free */
 };
 
 struct role_draft {
     struct arena *arena;
+    bool has_no_rendezvous; /* as of the job */
     struct queued_role role;
 };
 
@@ -81,7 +82,7 @@ int read_pairs(const struct yaml_at *at, const struct pairs_wish *wish,
                const struct queued_pair **ret, size_t *ret_n, struct err *err);
 
 /* One role of the canonical form. */
-int role_read(const struct yaml_at *at, struct arena *arena, struct queued_role *ret,
+int role_read(const struct yaml_at *at, const struct spec_draft *job, struct queued_role *ret,
               struct err *err);
 /* One document of the short form. */
 int spec_short_read(const struct yaml_at *at, struct spec_draft *d, struct err *err);

@@ -298,10 +298,10 @@ static const struct yaml_field role_fields[] = {
      false, NULL},
 };
 
-int role_read(const struct yaml_at *at, struct arena *arena, struct queued_role *ret,
+int role_read(const struct yaml_at *at, const struct spec_draft *job, struct queued_role *ret,
               struct err *err)
 {
-    struct role_draft d = {.arena = arena};
+    struct role_draft d = {.arena = job->arena, .has_no_rendezvous = job->has_no_rendezvous};
     const struct yaml_node *template = yaml_get(at->node, "template");
 
     if (template && !yaml_get(at->node, "image"))

@@ -206,7 +206,7 @@ static int read_disruption(const struct yaml_at *at, void *out, struct err *err)
 }
 
 struct roles {
-    struct arena *arena;
+    const struct spec_draft *draft;
     struct queued_role *v;
     size_t n;
 };
@@ -222,7 +222,7 @@ static int add_role(const struct yaml_at *at, const char *key, void *out, struct
     struct queued_role *r = &l->v[l->n];
 
     (void)key;
-    if (role_read(at, l->arena, r, err))
+    if (role_read(at, l->draft, r, err))
         return -1;
     for (size_t i = 0; i < l->n; i++)
         if (strcmp(role_name(&l->v[i]), role_name(r)) == 0)
@@ -235,7 +235,7 @@ static int add_role(const struct yaml_at *at, const char *key, void *out, struct
 static int read_roles(const struct yaml_at *at, void *out, struct err *err)
 {
     struct spec_draft *d = out;
-    struct roles l = {.arena = d->arena};
+    struct roles l = {.draft = d};
 
     if (at->node->kind != YAML_LIST || at->node->n == 0)
         return yaml_fail(at, err, "must be a list with at least one role");
@@ -344,24 +344,51 @@ static int read_licences(const struct yaml_at *at, void *out, struct err *err)
     return yaml_each(at, add_licence, d, err);
 }
 
+#define SPEC(field) offsetof(struct spec_draft, spec.field)
+
 static int read_rendezvous_type(const struct yaml_at *at, void *out, struct err *err)
 {
-    struct spec_draft *d = out;
+    const char *s;
 
-    d->says_torch = true;
-    return read_default(at, "torch", err);
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "torch") != 0 && strcmp(s, "mpi") != 0 && strcmp(s, "ray") != 0 &&
+        strcmp(s, "none") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is none of torch, mpi, ray, none", s);
+    *(const char **)out = s;
+    return 0;
 }
 
 static int read_rendezvous_port(const struct yaml_at *at, void *out, struct err *err)
 {
     uint64_t port;
 
-    (void)out;
     if (yaml_u64(at, 1, UINT16_MAX, &port, err))
         return -1;
-    return port == 29500
-               ? 0
-               : yaml_fail(at, err, "is not acted on by this version but as 29500; remove it");
+    *(uint32_t *)out = (uint32_t)port;
+    return 0;
+}
+
+static int read_processes(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "pod") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is not pod: one process in each", s);
+    *(bool *)out = true;
+    return 0;
+}
+
+static int read_world_size(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (read_word(at, "processes", "nodes", &s, err))
+        return -1;
+    *(bool *)out = strcmp(s, "nodes") == 0;
+    return 0;
 }
 
 static int read_rendezvous_backend(const struct yaml_at *at, void *out, struct err *err)
@@ -373,20 +400,18 @@ static int read_rendezvous_backend(const struct yaml_at *at, void *out, struct e
 }
 
 static const struct yaml_field rendezvous_fields[] = {
-    {"type", read_rendezvous_type, 0, true, NULL},
-    {"port", read_rendezvous_port, 0, false, NULL},
+    {"type", read_rendezvous_type, SPEC(rendezvous), false, NULL},
+    {"port", read_rendezvous_port, SPEC(rendezvous_port), false, NULL},
     {"backend", read_rendezvous_backend, 0, false, NULL},
     {"container", NULL, 0, false, SPEC_LATER},
-    {"processes", NULL, 0, false, SPEC_LATER},
-    {"worldSize", NULL, 0, false, SPEC_LATER},
+    {"processes", read_processes, SPEC(is_one_process), false, NULL},
+    {"worldSize", read_world_size, SPEC(is_world_of_nodes), false, NULL},
 };
 
 static int read_rendezvous(const struct yaml_at *at, void *out, struct err *err)
 {
     return yaml_walk(at, rendezvous_fields, ARRAY_LEN(rendezvous_fields), out, err);
 }
-
-#define SPEC(field) offsetof(struct spec_draft, spec.field)
 
 static int read_end_policy(const struct yaml_at *at, void *out, struct err *err)
 {
@@ -493,31 +518,36 @@ static int check_pods(const struct yaml_at *at, const struct queued_spec *s, str
 static int check_rendezvous(const struct yaml_at *at, const struct spec_draft *d, struct err *err)
 {
     bool is_elastic = false;
-    uint64_t pods = 0;
 
     for (size_t i = 0; i < d->spec.n_roles; i++) {
         const struct queued_role *r = &d->spec.roles[i];
         uint32_t replicas = r->replicas ? r->replicas : 1;
 
-        pods += r->gpus ? replicas : 0;
         is_elastic |= r->gpus && r->min_replicas && r->min_replicas < replicas;
     }
     if (d->says_c10d && !is_elastic)
         return yaml_fail(at, err,
                          "spec.rendezvous.backend is not acted on by this version but in elastic "
                          "jobs; remove it");
-    if (d->says_torch && pods < 2)
-        return yaml_fail(at, err,
-                         "spec.rendezvous is not acted on by this version for less than two pods "
-                         "with GPUs; remove it");
     return 0;
+}
+
+/* May the job name its variables as the rendezvous does? It matters before its roles are read. */
+static bool has_no_rendezvous(const struct yaml_node *root)
+{
+    static const char *const path[] = {"spec", "rendezvous", "type"};
+    const struct yaml_node *at = root;
+
+    for (size_t i = 0; i < ARRAY_LEN(path) && at; i++)
+        at = at->kind == YAML_MAP ? yaml_get(at, path[i]) : NULL;
+    return at && at->kind == YAML_SCALAR && strcmp(at->text, "none") == 0;
 }
 
 static int read_document(struct yaml_doc *doc, struct yaml_node *root, struct queued_spec *ret,
                          struct err *err)
 {
     struct yaml_at at = {doc, root, ""};
-    struct spec_draft d = {.arena = &doc->arena};
+    struct spec_draft d = {.arena = &doc->arena, .has_no_rendezvous = has_no_rendezvous(root)};
     int rc;
 
     if (is_canonical(root))

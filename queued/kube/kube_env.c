@@ -12,7 +12,7 @@
 #include "kube/kube_pod.h"
 #include "util/mem.h"
 
-enum { TORCH_PORT = 29500, HOST_TEXT = 256 };
+enum { HOST_TEXT = 256 };
 /* Each pod has the list, so what the cluster stores of a gang grows with its square: a list above
  * this is left out, which keeps it at some 30 MB. */
 enum { HOSTS_BYTES_MAX = 32 * 1024 };
@@ -93,17 +93,20 @@ static uint32_t gpus_of(const struct gang *g, uint32_t role)
     return g->spec->roles[role].gpus;
 }
 
-/* What torch sees: only the pods with GPUs, numbered in the order of their ranks. */
+/* What the rendezvous sees: the pods with slots, numbered in the order of their ranks. */
 struct kube_env {
     const struct gang *gang; /* may be gone before the environment is freed */
     uint32_t n_roles;
-    uint32_t nodes;                /* pods with GPUs */
+    enum spec_rendezvous rendezvous;
+    uint32_t port;
+    uint32_t nodes;                /* pods with slots: those with GPUs, if there are any */
     uint32_t least, most;          /* of them, that the gang may have */
-    uint64_t gpus;                 /* in all */
-    const struct gang_pod *master; /* lowest rank with GPUs */
+    uint64_t slots;                /* in all */
+    const struct gang_pod *master; /* lowest rank with slots */
     const struct gang_pod *first;  /* lowest rank of all; NULL: no pod */
     uint32_t *torch_rank;          /* by rank; ranks are below gang->size */
     char *hosts;                   /* host names in the order of ranks, as JSON; NULL: too long */
+    char *hostfile;                /* of mpi; NULL: another rendezvous */
     struct kube_role_text *texts;  /* by role */
 };
 
@@ -125,12 +128,29 @@ static char *list_hosts(const struct gang *g, const struct gang_pod *const *by_r
     return json.s;
 }
 
+/* A line for each host: its name and the processes that it takes. */
+static char *list_slots(const struct gang *g, const struct gang_pod *const *by_rank)
+{
+    struct str out = {0};
+    char host[HOST_TEXT];
+
+    for (uint32_t i = 0; i < g->size; i++)
+        if (by_rank[i] && spec_slots(g->spec, by_rank[i]->role))
+            str_addf(&out, "%s slots=%u\n", host_of(host, g, by_rank[i]),
+                     spec_slots(g->spec, by_rank[i]->role));
+    return str_take(&out);
+}
+
 struct kube_env *kube_env_create(const struct gang *g)
 {
     struct kube_env *e = xcalloc(1, sizeof(*e));
     const struct gang_pod **by_rank = xcalloc(g->size + 1, sizeof(*by_rank));
 
     e->gang = g;
+    e->rendezvous = spec_rendezvous(g->spec);
+    e->port = g->spec->rendezvous_port    ? g->spec->rendezvous_port
+              : e->rendezvous == SPEC_RAY ? RAY_PORT
+                                          : RENDEZVOUS_PORT;
     e->torch_rank = xcalloc(g->size + 1, sizeof(*e->torch_rank));
     e->n_roles = g->spec->n_roles;
     e->texts = xcalloc(e->n_roles, sizeof(*e->texts));
@@ -143,17 +163,19 @@ struct kube_env *kube_env_create(const struct gang *g)
         if (!e->first)
             e->first = by_rank[i];
         e->torch_rank[i] = e->nodes;
-        if (!gpus_of(g, by_rank[i]->role))
+        if (!spec_slots(g->spec, by_rank[i]->role))
             continue;
         e->nodes++;
-        e->gpus += gpus_of(g, by_rank[i]->role);
+        e->slots += spec_slots(g->spec, by_rank[i]->role);
         if (!e->master)
             e->master = by_rank[i];
     }
     for (uint32_t i = 0; i < g->spec->n_roles; i++) {
-        e->least += g->spec->roles[i].gpus ? spec_role_min(&g->spec->roles[i]) : 0;
-        e->most += g->spec->roles[i].gpus ? g->spec->roles[i].replicas : 0;
+        e->least += spec_slots(g->spec, i) ? spec_role_min(&g->spec->roles[i]) : 0;
+        e->most += spec_slots(g->spec, i) ? g->spec->roles[i].replicas : 0;
     }
+    if (e->rendezvous == SPEC_MPI)
+        e->hostfile = list_slots(g, by_rank);
     e->hosts = list_hosts(g, by_rank);
     free(by_rank);
     return e;
@@ -172,6 +194,7 @@ void kube_env_destroy(struct kube_env *e)
     free(e->texts);
     free(e->torch_rank);
     free(e->hosts);
+    free(e->hostfile);
     free(e);
 }
 
@@ -198,7 +221,7 @@ static void add_size(struct env_list *l, const struct kube_env *e)
     (void)snprintf(text, sizeof(text), "%u:%u", e->least, e->most);
     add_text(l, "PET_NNODES", text);
     add_text(l, "PET_RDZV_BACKEND", "c10d");
-    (void)snprintf(text, sizeof(text), "%s:%d", host_of(host, g, e->master), TORCH_PORT);
+    (void)snprintf(text, sizeof(text), "%s:%u", host_of(host, g, e->master), e->port);
     add_text(l, "PET_RDZV_ENDPOINT", text);
     (void)snprintf(text, sizeof(text), "%s-%u", job_id_format(id, g->job), g->attempt);
     add_text(l, "PET_RDZV_ID", text);
@@ -207,7 +230,18 @@ static void add_size(struct env_list *l, const struct kube_env *e)
 
 static bool has_torch(const struct kube_env *e, uint32_t role)
 {
-    return (e->nodes > 1 || e->most > e->least) && gpus_of(e->gang, role);
+    return e->rendezvous == SPEC_TORCH && e->master && spec_slots(e->gang->spec, role);
+}
+
+/* One process a pod, so that its rank is known. */
+static bool is_single(const struct kube_env *e)
+{
+    return e->slots == e->nodes && e->least == e->most;
+}
+
+static bool has_world(const struct kube_env *e)
+{
+    return is_single(e) || (e->gang->spec->is_world_of_nodes && e->least == e->most);
 }
 
 static void add_torch(struct env_list *l, const struct kube_env *e, uint32_t role)
@@ -217,13 +251,36 @@ static void add_torch(struct env_list *l, const struct kube_env *e, uint32_t rol
 
     host_of(host, g, e->master);
     add_text(l, "MASTER_ADDR", host);
-    add_number(l, "MASTER_PORT", TORCH_PORT);
+    add_number(l, "MASTER_PORT", e->port);
     add_size(l, e);
-    add_number(l, "PET_NPROC_PER_NODE", gpus_of(g, role));
+    add_number(l, "PET_NPROC_PER_NODE", spec_slots(g->spec, role));
     add_text(l, "PET_MASTER_ADDR", host);
-    add_number(l, "PET_MASTER_PORT", TORCH_PORT);
+    add_number(l, "PET_MASTER_PORT", e->port);
     add_number(l, "NNODES", e->nodes);
-    add_number(l, "NPROC_PER_NODE", gpus_of(g, role));
+    add_number(l, "NPROC_PER_NODE", spec_slots(g->spec, role));
+    if (has_world(e))
+        add_number(l, "WORLD_SIZE", e->nodes);
+    if (is_single(e))
+        add_number(l, "LOCAL_WORLD_SIZE", 1);
+}
+
+/* Where ray listens: the first pod of the leading role. */
+static void add_ray(struct env_list *l, const struct kube_env *e)
+{
+    const struct gang *g = e->gang;
+    char host[HOST_TEXT], text[HOST_TEXT + 16];
+
+    for (uint32_t i = 0; i < g->n_pods; i++) {
+        if (g->pods[i].role != spec_leading(g->spec) || g->pods[i].index)
+            continue;
+        (void)snprintf(text, sizeof(text), "%s:%u", host_of(host, g, &g->pods[i]), e->port);
+        add_text(l, "RAY_ADDRESS", text);
+    }
+}
+
+const char *kube_env_hostfile(const struct kube_env *e, uint32_t role)
+{
+    return role == spec_leading(e->gang->spec) ? e->hostfile : NULL;
 }
 
 void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role)
@@ -234,6 +291,12 @@ void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role)
 
     if (has_torch(e, role))
         add_torch(&l, e, role);
+    if (e->rendezvous == SPEC_RAY)
+        add_ray(&l, e);
+    if (kube_env_hostfile(e, role)) {
+        add_text(&l, "OMPI_MCA_orte_default_hostfile", HOSTFILE);
+        add_text(&l, "QUEUED_HOSTFILE", HOSTFILE);
+    }
     add_text(&l, "QUEUED_JOB_ID", job_id_format(id, g->job));
     add_text(&l, "QUEUED_JOB_NAME", g->job_name);
     add_text(&l, "QUEUED_TENANT", g->tenant);
@@ -246,15 +309,14 @@ void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role)
             add_literal(&l, "QUEUED_ARRAY_PARAMS", g->spec->array_params.v[g->array_index]);
     }
     add_number(&l, "QUEUED_NODES", g->n_pods);
-    add_number(&l, "QUEUED_WORLD_SIZE", e->gpus ? e->gpus : g->n_pods);
+    add_number(&l, "QUEUED_WORLD_SIZE", e->slots ? e->slots : g->n_pods);
     add_number(&l, "QUEUED_GPUS_PER_POD", gpus_of(g, role));
     add_text(&l, "QUEUED_MASTER_ADDR", host_of(host, g, e->first));
     add_text(&l, "QUEUED_END_TIME", format_time(text, g->latest_end_us));
     if (g->spec->checkpoint_path)
         add_literal(&l, "QUEUED_CHECKPOINT_DIR", g->spec->checkpoint_path);
-    if (g->spec->checkpoint_signal) {
+    if (g->spec->checkpoint_signal)
         add_text(&l, "QUEUED_CHECKPOINT_FILE", REQUESTS_DIR "/" REQUEST_FILE);
-    }
     if (e->hosts && !is_taken(&l, "QUEUED_HOSTS")) { /* long, and JSON already */
         str_add(out, is_first(out) ? "{" : ",{");
         str_add(out, "\"name\":\"QUEUED_HOSTS\",\"value\":");
@@ -324,6 +386,10 @@ void kube_env_own(struct str *out, const struct kube_env *e, const struct gang_p
     if (has_torch(e, p->role)) {
         add_number(&l, "PET_NODE_RANK", e->torch_rank[p->rank]);
         add_number(&l, "NODE_RANK", e->torch_rank[p->rank]);
+        if (has_world(e))
+            add_number(&l, "RANK", e->torch_rank[p->rank]);
+        if (is_single(e))
+            add_number(&l, "LOCAL_RANK", 0);
     }
     add_number(&l, "QUEUED_POD_INDEX", p->index);
     if (e->gang->spec->checkpoint_signal && spec_gets_signal(e->gang->spec, p->role, p->index))

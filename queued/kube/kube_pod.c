@@ -72,9 +72,11 @@ static void write_meta(struct str *out, const struct gang *g, uint32_t role)
     str_add(out, ",\"" LABEL_PREFIX "index\":\"");
 }
 
-static void write_notes(struct str *out, const struct gang *g)
+static void write_notes(struct str *out, const struct gang *g, const char *hostfile)
 {
     str_addf(out, ",\"" LABEL_PREFIX "size\":\"%u\"", g->size);
+    if (hostfile)
+        add_pair(out, LABEL_PREFIX "hostfile", hostfile);
     add_pairs(out, &g->spec->annotations);
     str_add(out, "}}");
 }
@@ -135,18 +137,32 @@ static int64_t shm_bytes(const struct gang *g, uint32_t role)
     return r->gpus && size < GIB ? GIB : size;
 }
 
-static void add_mounts(struct str *out, const struct spec_role *r, int64_t shm, bool is_asked)
+/* What a pod is told in files. */
+struct told {
+    bool is_asked; /* a request, that the kubelet writes anew when the annotation comes */
+    bool has_hosts;
+};
+
+static void add_mounts(struct str *out, const struct spec_role *r, int64_t shm,
+                       const struct told *told)
 {
     const char *comma = "";
 
-    if (!r->n_volumes && !shm && !is_asked)
+    if (!r->n_volumes && !shm && !told->is_asked && !told->has_hosts)
         return;
     str_add(out, ",\"volumeMounts\":[");
     if (shm) {
         str_add(out, "{\"name\":\"queued-shm\",\"mountPath\":\"/dev/shm\"}");
         comma = ",";
     }
-    if (is_asked) {
+    if (told->has_hosts) {
+        str_addf(out,
+                 "%s{\"name\":\"queued-hosts\",\"mountPath\":\"" HOSTFILE
+                 "\",\"subPath\":\"hostfile\",\"readOnly\":true}",
+                 comma);
+        comma = ",";
+    }
+    if (told->is_asked) {
         str_addf(out,
                  "%s{\"name\":\"queued-requests\",\"mountPath\":\"" REQUESTS_DIR
                  "\",\"readOnly\":true}",
@@ -203,12 +219,24 @@ static void add_source(struct str *out, const struct spec_volume *v)
     }
 }
 
-static void add_volumes(struct str *out, const struct spec_role *r, int64_t shm, bool is_asked)
+/* A file of one annotation of the pod. */
+static void add_told(struct str *out, const char **comma, const char *volume, const char *file,
+                     const char *note)
+{
+    str_addf(out,
+             "%s{\"name\":\"%s\",\"downwardAPI\":{\"items\":[{\"path\":\"%s\",\"fieldRef\":{"
+             "\"fieldPath\":\"metadata.annotations['" LABEL_PREFIX "%s']\"}}]}}",
+             *comma, volume, file, note);
+    *comma = ",";
+}
+
+static void add_volumes(struct str *out, const struct spec_role *r, int64_t shm,
+                        const struct told *told)
 {
     const char *comma = "";
     char text[FORMAT_MAX];
 
-    if (!r->n_volumes && !shm && !is_asked)
+    if (!r->n_volumes && !shm && !told->is_asked && !told->has_hosts)
         return;
     str_add(out, ",\"volumes\":[");
     if (shm) {
@@ -218,14 +246,10 @@ static void add_volumes(struct str *out, const struct spec_role *r, int64_t shm,
             format_bytes(text, shm));
         comma = ",";
     }
-    if (is_asked) { /* a file that the kubelet writes anew when the annotation comes */
-        str_addf(out,
-                 "%s{\"name\":\"queued-requests\",\"downwardAPI\":{\"items\":[{\"path\":"
-                 "\"" REQUEST_FILE "\",\"fieldRef\":{\"fieldPath\":"
-                 "\"metadata.annotations['" LABEL_PREFIX "checkpoint-request']\"}}]}}",
-                 comma);
-        comma = ",";
-    }
+    if (told->has_hosts)
+        add_told(out, &comma, "queued-hosts", "hostfile", "hostfile");
+    if (told->is_asked)
+        add_told(out, &comma, "queued-requests", REQUEST_FILE, "checkpoint-request");
     for (uint32_t i = 0; i < r->n_volumes; i++) {
         str_addf(out, "%s{\"name\":", comma);
         str_add_json(out, r->volumes[i].name);
@@ -317,13 +341,14 @@ static void write_tail(struct str *out, const struct kube_env *env, uint32_t rol
     const struct gang *g = kube_env_gang(env);
     const struct spec_role *r = &g->spec->roles[role];
     int64_t shm = shm_bytes(g, role);
-    bool is_asked = g->spec->checkpoint_signal != NULL;
+    const struct told told = {g->spec->checkpoint_signal != NULL,
+                              kube_env_hostfile(env, role) != NULL};
 
     kube_env_user(out, env, role);
     add_resources(out, g, role);
-    add_mounts(out, r, shm, is_asked);
+    add_mounts(out, r, shm, &told);
     str_add(out, "}]");
-    add_volumes(out, r, shm, is_asked);
+    add_volumes(out, r, shm, &told);
     str_add(out, "}}");
 }
 
@@ -335,7 +360,7 @@ static const struct kube_role_text *role_text(struct kube_env *env, uint32_t rol
     if (text->meta.len)
         return text;
     write_meta(&text->meta, g, role);
-    write_notes(&text->notes, g);
+    write_notes(&text->notes, g, kube_env_hostfile(env, role));
     write_head(&text->head, env, role);
     write_tail(&text->tail, env, role);
     return text;

@@ -14,6 +14,8 @@
 /* Where a pod reads what is asked of it. */
 #define REQUESTS_DIR "/etc/queued/requests"
 #define REQUEST_FILE "checkpoint"
+/* What mpirun reads, in the pods of the leading role. */
+#define HOSTFILE "/etc/queued/hostfile"
 /* Behind the time of a request: the pod may run on, its end comes later. */
 #define REQUEST_EARLY "early"
 
@@ -58,6 +60,8 @@ struct kube_role_text *kube_env_text(struct kube_env *e, uint32_t role);
 const struct gang *kube_env_gang(const struct kube_env *e);
 /* The elements of "env": what is the same for all pods of a role, then the pod's own with a comma
  * for what follows, then what the user gives, up to the end of "envFrom". */
+/* The hosts and slots of an mpi job, for a role that has the file; NULL otherwise. */
+const char *kube_env_hostfile(const struct kube_env *e, uint32_t role);
 void kube_env_shared(struct str *out, const struct kube_env *e, uint32_t role);
 void kube_env_own(struct str *out, const struct kube_env *e, const struct gang_pod *p);
 void kube_env_user(struct str *out, const struct kube_env *e, uint32_t role_ix);

@@ -28,7 +28,7 @@ enum rpc_rule_kind {
     RULE_MESSAGE, /* at most max bytes */
 };
 
-enum { RPC_RULE_FIELDS_MAX = 48, RPC_DEPTH_MAX = 6 };
+enum { RPC_RULE_FIELDS_MAX = 64, RPC_DEPTH_MAX = 6 };
 
 /* One row a field, in the order of field numbers. */
 struct rpc_rule {

@@ -162,6 +162,10 @@ static const struct rpc_rule spec_rules[] = {
     {"checkpoint_path", RULE_LINE, 1, 1024, 1},
     {"checkpoint_target", RULE_LINE, 1, 31, 1},
     {"before_end_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"rendezvous", RULE_LINE, 1, 31, 1},
+    {"rendezvous_port", RULE_NUMBER, 0, UINT16_MAX, 1},
+    {"one_process", RULE_NUMBER, 0, 1, 1},
+    {"world_of_nodes", RULE_NUMBER, 0, 1, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {

@@ -223,6 +223,10 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->checkpoint_path = text_from(a, m->checkpoint_path);
     s->checkpoint_target = text_from(a, m->checkpoint_target);
     s->before_end_us = (usec_t)m->before_end_us;
+    s->rendezvous = text_from(a, m->rendezvous);
+    s->rendezvous_port = m->rendezvous_port;
+    s->is_one_process = m->one_process;
+    s->is_world_of_nodes = m->world_of_nodes;
     s->completion = text_from(a, m->completion);
     s->completion_min = m->completion_min;
     s->is_movable = m->movable;
@@ -477,6 +481,11 @@ static void checkpoint_to(const struct spec *s, Queued__V1__JobSpec *m)
     m->checkpoint_signal = rpc_text(s->checkpoint_signal);
     m->checkpoint_path = rpc_text(s->checkpoint_path);
     m->checkpoint_target = rpc_text(s->checkpoint_target);
+    m->rendezvous = rpc_text(s->rendezvous);
+    m->has_rendezvous_port = s->rendezvous_port > 0;
+    m->rendezvous_port = s->rendezvous_port;
+    m->has_one_process = m->one_process = s->is_one_process;
+    m->has_world_of_nodes = m->world_of_nodes = s->is_world_of_nodes;
     m->has_before_end_us = s->before_end_us > 0;
     m->before_end_us = (uint64_t)s->before_end_us;
     m->exit_zero = rpc_text(s->exit_zero);

@@ -81,6 +81,7 @@ enum {
     RESOURCES_SPARE = 12, /* of them, that names in jobs leave to what nodes have */
     NODE_GPUS_MAX = 64,
     REQUESTS_MAX = 1000000, /* remembered answers */
+    MPI_PODS_MAX = 512,     /* of a job with rendezvous mpi: its hostfile lies in an annotation */
 
     /* one turn */
     TURN_EVENTS_MAX = 1024,

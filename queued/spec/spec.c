@@ -208,6 +208,7 @@ struct spec *spec_copy(const struct spec *s)
     to->checkpoint_signal = copy_text(a, s->checkpoint_signal);
     to->checkpoint_path = copy_text(a, s->checkpoint_path);
     to->checkpoint_target = copy_text(a, s->checkpoint_target);
+    to->rendezvous = copy_text(a, s->rendezvous);
     to->completion = copy_text(a, s->completion);
     to->array_indices = copy_text(a, s->array_indices);
     to->array_params = copy_strings(a, &s->array_params);
@@ -277,13 +278,40 @@ uint32_t spec_leader(const struct spec *s)
     return s->completion && strcmp(s->completion, "leader") == 0 ? 0 : JOB_ROLES_MAX;
 }
 
-bool spec_gets_signal(const struct spec *s, uint32_t role, uint32_t index)
+uint32_t spec_leading(const struct spec *s)
 {
     uint32_t leader = spec_leader(s);
 
-    if (!s->checkpoint_target)
-        return true;
-    return role == (leader == JOB_ROLES_MAX ? 0 : leader) && index == 0;
+    return leader == JOB_ROLES_MAX ? 0 : leader;
+}
+
+bool spec_gets_signal(const struct spec *s, uint32_t role, uint32_t index)
+{
+    return !s->checkpoint_target || (role == spec_leading(s) && index == 0);
+}
+
+enum spec_rendezvous spec_rendezvous(const struct spec *s)
+{
+    static const char *const words[] = {"none", "torch", "mpi", "ray"};
+    uint32_t pods = 0;
+
+    for (int i = 0; s->rendezvous && i < 4; i++)
+        if (strcmp(s->rendezvous, words[i]) == 0)
+            return (enum spec_rendezvous)i;
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        pods += s->roles[i].gpus ? s->roles[i].replicas : 0;
+    return pods > 1 ? SPEC_TORCH : SPEC_ALONE;
+}
+
+uint32_t spec_slots(const struct spec *s, uint32_t role)
+{
+    bool has_gpus = false;
+
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        has_gpus |= s->roles[i].gpus > 0;
+    if (has_gpus)
+        return s->is_one_process ? s->roles[role].gpus > 0 : s->roles[role].gpus;
+    return s->n_roles == 1 || role != spec_leading(s) || spec_rendezvous(s) != SPEC_MPI;
 }
 
 uint32_t spec_pods(const struct spec *s)

@@ -219,6 +219,10 @@ struct spec {
     const char *checkpoint_signal;    /* a name of util/signals.h; NULL: SIGTERM */
     const char *checkpoint_path;      /* where it saves, absolute; NULL: not said */
     const char *checkpoint_target;    /* who gets the signal: "leader"; NULL: all pods */
+    const char *rendezvous;           /* "torch", "mpi", "ray", "none"; NULL: by its GPUs */
+    uint32_t rendezvous_port;         /* 0: RENDEZVOUS_PORT, of ray RAY_PORT */
+    bool is_one_process;              /* rendezvous.processes: pod */
+    bool is_world_of_nodes;           /* rendezvous.worldSize: nodes */
     usec_t before_end_us;             /* it is asked to save so long before its run ends; 0: not */
     const char *exit_zero;            /* checkpoint.exitZero: "requeue", "done"; NULL: requeue */
     bool is_movable;                  /* preemption.movable: defragmentation may move it */
@@ -273,6 +277,15 @@ const char *spec_condition_words(enum spec_condition condition);
 uint32_t spec_leader(const struct spec *s);
 /* Does its program run below the wrapper that turns a request for a checkpoint into the signal? */
 bool spec_role_is_wrapped(const struct spec_role *r);
+enum { RENDEZVOUS_PORT = 29500, RAY_PORT = 6379 };
+/* How its pods find each other. */
+enum spec_rendezvous { SPEC_ALONE, SPEC_TORCH, SPEC_MPI, SPEC_RAY };
+enum spec_rendezvous spec_rendezvous(const struct spec *s);
+/* Processes of one pod of this role in the rendezvous: one a GPU; in a job without GPUs one a pod,
+ * of mpi not of the leading role if there are others. */
+uint32_t spec_slots(const struct spec *s, uint32_t role);
+/* The role that leads: the first one, where none is said to. */
+uint32_t spec_leading(const struct spec *s);
 /* Is the program of this pod told to save by checkpoint.signal? */
 bool spec_gets_signal(const struct spec *s, uint32_t role, uint32_t index);
 uint32_t spec_pods(const struct spec *s); /* pods in all */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "spec/spec_check.h"
+#include "util/mem.h"
 #include "util/signals.h"
 
 /* A rule speaks of exit codes or of reasons; preemption is onPreemption's matter. */
@@ -135,6 +136,42 @@ static int check_checkpoint(const struct check *c)
     return 0;
 }
 
+/* How the pods find each other; torch, where it is the default, is not told apart from it. */
+static int check_rendezvous(const struct check *c)
+{
+    static const char *const words[] = {"torch", "mpi", "ray", "none"};
+    struct spec *s = c->spec;
+    const char *said = s->rendezvous;
+    enum spec_rendezvous kind = spec_rendezvous(s);
+    bool is_known = !said, is_fixed = true;
+
+    for (size_t i = 0; i < ARRAY_LEN(words) && said; i++)
+        is_known |= strcmp(said, words[i]) == 0;
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        is_fixed &= spec_role_min(&s->roles[i]) == s->roles[i].replicas;
+    if (!is_known)
+        return spec_bad(c, "spec.rendezvous.type", "must be torch, mpi, ray or none");
+    if (s->rendezvous_port && kind != SPEC_TORCH && kind != SPEC_RAY)
+        return spec_bad(c, "spec.rendezvous.port", "goes with type torch or ray");
+    if (s->rendezvous_port > UINT16_MAX)
+        return spec_bad(c, "spec.rendezvous.port", "must be 1 to 65535");
+    if (s->is_one_process && kind != SPEC_TORCH && kind != SPEC_MPI)
+        return spec_bad(c, "spec.rendezvous.processes", "goes with type torch or mpi");
+    if (s->is_world_of_nodes && (kind != SPEC_TORCH || !is_fixed))
+        return spec_bad(c, "spec.rendezvous.worldSize",
+                        "goes with type torch, and without minReplicas");
+    if (kind == SPEC_MPI && (!is_fixed || spec_pods(s) > MPI_PODS_MAX))
+        return spec_bad(c, "spec.rendezvous.type",
+                        is_fixed ? "mpi is for at most 512 pods, whose names fit one file"
+                                 : "mpi has a file of its pods, which minReplicas lets change");
+    s->rendezvous = NULL;
+    if (said && !(strcmp(said, "torch") == 0 && spec_rendezvous(s) == SPEC_TORCH))
+        s->rendezvous = said;
+    if (s->rendezvous_port == (kind == SPEC_RAY ? RAY_PORT : RENDEZVOUS_PORT))
+        s->rendezvous_port = 0;
+    return 0;
+}
+
 int spec_check_failure(const struct check *c)
 {
     const struct spec_failure *f = &c->spec->failure;
@@ -153,7 +190,7 @@ int spec_check_failure(const struct check *c)
                         "is longer than backoff.max, 10m where it is not given");
     if (f->scope >= SPEC_SCOPES)
         return spec_bad(c, "spec.failurePolicy.scope", "must be gang, role or pod");
-    if (check_checkpoint(c) || check_completion(c) || check_spares(c))
+    if (check_checkpoint(c) || check_rendezvous(c) || check_completion(c) || check_spares(c))
         return -1;
     if (f->n_rules > JOB_RULES_MAX)
         return spec_bad(c, "spec.failurePolicy.rules", "more than 32");

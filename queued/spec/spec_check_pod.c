@@ -10,9 +10,17 @@
 
 static bool is_reserved_env(const char *name)
 {
-    static const char *const names[] = {"MASTER_ADDR",      "MASTER_PORT", "NNODES", "NODE_RANK",
-                                        "NPROC_PER_NODE",   "WORLD_SIZE",  "RANK",   "LOCAL_RANK",
-                                        "LOCAL_WORLD_SIZE", "RAY_ADDRESS"};
+    static const char *const names[] = {"MASTER_ADDR",
+                                        "MASTER_PORT",
+                                        "NNODES",
+                                        "NODE_RANK",
+                                        "NPROC_PER_NODE",
+                                        "WORLD_SIZE",
+                                        "RANK",
+                                        "LOCAL_RANK",
+                                        "LOCAL_WORLD_SIZE",
+                                        "RAY_ADDRESS",
+                                        "OMPI_MCA_orte_default_hostfile"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)
@@ -29,7 +37,8 @@ static int check_env_name(const struct check *c, const char *name)
                      "vwxyz0123456789_-.") != len ||
         (name[0] >= '0' && name[0] <= '9'))
         return spec_bad(c, ".env", "names must be letters, digits, '_', '-' or '.'");
-    if (is_reserved_env(name))
+    if (is_reserved_env(name) && (strncmp(name, "QUEUED_", 7) == 0 || !c->spec->rendezvous ||
+                                  strcmp(c->spec->rendezvous, "none") != 0))
         return err_set(c->err, ERR_INVALID,
                        "%s.env: %s is set by the daemon for the rendezvous; choose another name",
                        c->at, name);
@@ -68,7 +77,7 @@ static int check_volumes(const struct check *c, const struct spec_role *r)
             return spec_bad(c, ".volumes",
                             "names must be DNS labels other than dshm and those that begin with "
                             "queued-, which are the daemon's");
-        if (c->spec->checkpoint_signal && v->mount_path &&
+        if ((c->spec->checkpoint_signal || spec_rendezvous(c->spec) == SPEC_MPI) && v->mount_path &&
             !strncmp(v->mount_path, "/etc/queued", 11) && strchr("/", v->mount_path[11]))
             return spec_bad(c, ".volumes", "/etc/queued is where the daemon tells the pod things");
         if (!v->mount_path || v->mount_path[0] != '/' || !spec_is_text(v->mount_path, 1024) ||

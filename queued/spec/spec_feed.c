@@ -258,6 +258,17 @@ static void feed_checkpoint(const struct feed *f, const struct spec *s)
     }
 }
 
+static void feed_rendezvous(const struct feed *f, const struct spec *s)
+{
+    if (!s->rendezvous && !s->rendezvous_port && !s->is_one_process && !s->is_world_of_nodes)
+        return;
+    feed_text(f, "rendezvous");
+    feed_text(f, s->rendezvous);
+    feed_number(f, s->rendezvous_port);
+    feed_number(f, s->is_one_process);
+    feed_number(f, s->is_world_of_nodes);
+}
+
 static void feed_completion(const struct feed *f, const struct spec *s)
 {
     if (!s->completion)
@@ -330,4 +341,5 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
         feed_number(&f, s->deadline_us);
     }
     feed_completion(&f, s);
+    feed_rendezvous(&f, s);
 }

@@ -241,6 +241,10 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     r->checkpoint_path = text(s->checkpoint_path);
     r->checkpoint_target = text(s->checkpoint_target);
     PACK(r, before_end_us, s->before_end_us);
+    r->rendezvous = text(s->rendezvous);
+    PACK(r, rendezvous_port, s->rendezvous_port);
+    PACK(r, one_process, s->is_one_process);
+    PACK(r, world_of_nodes, s->is_world_of_nodes);
     r->completion = text(s->completion);
     PACK(r, completion_min, s->completion_min);
     PACK(r, movable, s->is_movable);
@@ -531,6 +535,10 @@ static struct spec *take_spec(const spec_record *r)
     s->checkpoint_path = copy(a, r->checkpoint_path);
     s->checkpoint_target = copy(a, r->checkpoint_target);
     s->before_end_us = r->before_end_us;
+    s->rendezvous = copy(a, r->rendezvous);
+    s->rendezvous_port = r->rendezvous_port;
+    s->is_one_process = r->one_process;
+    s->is_world_of_nodes = r->world_of_nodes;
     s->completion = copy(a, r->completion);
     s->completion_min = r->completion_min;
     s->is_movable = r->movable;

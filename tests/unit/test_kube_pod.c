@@ -446,7 +446,7 @@ static void a_single_pod_needs_no_service_and_no_rendezvous(void **state)
     (void)state;
     setup(&f);
     f.gang.pods = &f.pods[1];
-    f.gang.n_pods = f.gang.size = 1;
+    f.gang.n_pods = f.gang.size = f.spec->roles[1].replicas = 1;
     f.pods[1].rank = 0;
     f.gang.has_service = false;
     pod = pod_json(&f, 0);

@@ -490,6 +490,9 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     s->checkpoint_signal = "SIGUSR1";
     s->checkpoint_path = "/ckpt";
     s->checkpoint_target = "leader";
+    s->rendezvous = "ray";
+    s->rendezvous_port = 7000;
+    s->is_one_process = s->is_world_of_nodes = true;
     s->before_end_us = INT64_C(600000000);
     s->failure = (struct spec_failure){SPEC_SCOPE_ROLE, 1, 2, 3, SPEC_NO, rules, 2};
     role->spread = (struct spec_spread){"rack", 2, true};

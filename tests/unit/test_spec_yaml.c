@@ -78,6 +78,9 @@ static void check_failure_policy(const struct queued_spec *s)
     assert_string_equal(s->exit_zero, "done");
     assert_string_equal(s->checkpoint_signal, "SIGUSR1");
     assert_string_equal(s->checkpoint_path, "/ckpt/run7");
+    assert_string_equal(s->rendezvous, "torch");
+    assert_int_equal(s->rendezvous_port, 23456);
+    assert_true(s->is_one_process && s->is_world_of_nodes);
     assert_string_equal(s->checkpoint_target, "leader");
     assert_true(s->before_end_us == INT64_C(600000000));
     assert_string_equal(s->completion, "min");
@@ -365,8 +368,6 @@ static void what_happens_anyway_may_be_said(void **state)
     (void)snprintf(text, sizeof(text), said, 2);
     f = load_text(text);
     spec_file_fini(&f);
-    (void)snprintf(text, sizeof(text), said, 1);
-    assert_refused(text, "spec.rendezvous is not acted on");
     assert_refused("name: a\nimage: b\ncheckpoint: {signal: SIGKILL}\n",
                    "checkpoint.signal: \"SIGKILL\" is none of SIGTERM, SIGINT");
     assert_refused("name: a\nimage: b\ncheckpoint: {target: most}\n",
@@ -380,10 +381,30 @@ static void what_happens_anyway_may_be_said(void **state)
     assert_refused(HEAD "spec:\n  completion: {policy: most}\n" ROLE,
                    "spec.completion.policy: \"most\" is none of all, leader, min");
     assert_refused(HEAD "spec:\n  completion: {policy: min}\n" ROLE, "goes with policy min");
-    assert_refused(HEAD "spec:\n  rendezvous: {type: mpi}\n" ROLE,
-                   "spec.rendezvous.type: is not acted on by this version but as torch");
-    assert_refused(HEAD "spec:\n  rendezvous: {type: torch, port: 1}\n" ROLE,
-                   "spec.rendezvous.port: is not acted on by this version but as 29500");
+}
+
+static void the_names_of_the_rendezvous_are_free_without_one(void **state)
+{
+    static const char job[] = HEAD "spec:\n  roles:\n  - {image: b, env: [{name: %s, value: x}]}\n"
+                                   "  rendezvous: {type: %s}\n";
+    char text[512];
+    struct spec_file f;
+
+    (void)state;
+    (void)snprintf(text, sizeof(text), job, "MASTER_ADDR", "none");
+    f = load_text(text);
+    assert_string_equal(f.specs[0].rendezvous, "none");
+    spec_file_fini(&f);
+    (void)snprintf(text, sizeof(text), job, "QUEUED_NODES", "none");
+    assert_refused(text, "QUEUED_NODES is set by the daemon");
+    (void)snprintf(text, sizeof(text), job, "RAY_ADDRESS", "mpi");
+    assert_refused(text, "RAY_ADDRESS is set by the daemon");
+    assert_refused(HEAD "spec:\n  rendezvous: {type: nccl}\n" ROLE,
+                   "spec.rendezvous.type: \"nccl\" is none of torch, mpi, ray, none");
+    assert_refused(HEAD "spec:\n  rendezvous: {type: torch, port: 0}\n" ROLE,
+                   "spec.rendezvous.port: ");
+    assert_refused(HEAD "spec:\n  rendezvous: {processes: gpu}\n" ROLE,
+                   "spec.rendezvous.processes: \"gpu\" is not pod");
 }
 
 static void mig_devices_are_a_profile_and_a_number(void **state)
@@ -567,6 +588,7 @@ int main(void)
         cmocka_unit_test(parameters_are_read_from_a_file_beside_the_job),
         cmocka_unit_test(a_generated_name_is_a_name_with_or_without_its_dash),
         cmocka_unit_test(what_happens_anyway_may_be_said),
+        cmocka_unit_test(the_names_of_the_rendezvous_are_free_without_one),
         cmocka_unit_test(mig_devices_are_a_profile_and_a_number),
         cmocka_unit_test(what_is_not_acted_on_is_refused_with_its_path),
         cmocka_unit_test(mistakes_are_answered_with_place_path_and_remedy),

@@ -30,6 +30,19 @@ static void assert_digests_equal(const struct spec *x, const struct spec *y)
     str_fini(&b);
 }
 
+/* What is told to pods that run. */
+static void want_told(struct spec *want, int choice)
+{
+    want->checkpoint_signal = "SIGUSR1";
+    want->checkpoint_path = "/ckpt";
+    want->checkpoint_target = "leader";
+    want->before_end_us = INT64_C(600000000);
+    want->rendezvous = "ray";
+    want->rendezvous_port = 7000;
+    want->is_one_process = choice == SPEC_YES;
+    want->is_world_of_nodes = choice == SPEC_NO;
+}
+
 static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
 {
     const struct store_bytes key = {"12345678", 8};
@@ -57,10 +70,7 @@ static void what_a_job_says_of_its_nodes_and_its_wait_comes_back(void **state)
         want->max_lost_gpu_hours = 40;
         want->on_preemption = "end";
         want->exit_zero = "done";
-        want->checkpoint_signal = "SIGUSR1";
-        want->checkpoint_path = "/ckpt";
-        want->checkpoint_target = "leader";
-        want->before_end_us = INT64_C(600000000);
+        want_told(want, choice);
         want->is_movable = choice == SPEC_NO;
         want->pdb = (enum spec_choice)choice;
         want->min_available = choice == SPEC_YES ? 3 : 0;
