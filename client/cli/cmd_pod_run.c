@@ -121,6 +121,7 @@ int cmd_pod_run(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
         (void)sigaddset(&watched, passed_on[i]);
     (void)sigprocmask(SIG_BLOCK, &watched, &before);
+    (void)signal(SIGCHLD, SIG_DFL); /* ignored by whoever began us, the end would not be told */
     if (start(&r, &argv[at], &before))
         return EXIT_FAILED;
     return attend(&r, &watched);

@@ -156,6 +156,13 @@ class PodRun(unittest.TestCase):
         self.assertEqual(self.run_program("exit 3").wait(10), 3)
         self.assertEqual(self.run_program("exec /no/such/program").wait(10), 127)
 
+    def test_the_end_is_told_also_where_ends_were_ignored(self):
+        """Who begins it may ignore SIGCHLD, which exec keeps."""
+        ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        process = subprocess.Popen([QUEUECTL, "pod-run", "sh", "-c", "exit 3"], preexec_fn=ignore)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.wait(10), 3)
+
     def test_usage(self):
         for words in [["pod-run"], ["pod-run", "--"], ["pod-run", "--bad", "x"]]:
             done = subprocess.run([QUEUECTL] + words, capture_output=True, text=True, timeout=10, check=False)
