@@ -371,34 +371,45 @@ static uint64_t forced_parts(const struct check *c, uint32_t model)
     return sum;
 }
 
-/* Can one role never be placed under this limit, on whichever of its models? */
-static bool is_above(const struct check *c, const struct spec_role *r,
-                     const struct model_amounts *limit)
+/* What one role needs of a model at least, with those that can take nothing else. */
+static uint64_t parts_needed(const struct check *c, const struct spec_role *r, uint32_t model)
 {
-    bool takes_gpus = r->gpus || mig_asked(r);
+    return r->gpu_models.n == 1 ? forced_parts(c, model)
+                                : spec_role_min(r) * mig_role_parts(c->settings, r, model);
+}
 
-    for (uint32_t m = 0; m < c->settings->n_models; m++) {
-        const char *model = c->settings->models[m].name;
-        uint64_t need = r->gpu_models.n == 1 ? forced_parts(c, m)
-                                             : spec_role_min(r) * mig_role_parts(c->settings, r, m);
+/* Can one role never be placed under this limit, on whichever of its models? ret: which has most.
+ */
+static bool is_above(const struct check *c, const struct spec_role *r,
+                     const struct model_amounts *limit, uint32_t *ret)
+{
+    bool is = false;
 
-        if (role_takes(r, model) &&
-            (limit->gpus[m] < 0 || need <= (uint64_t)limit->gpus[m] * GPU_PARTS))
+    for (uint32_t m = 0; m < c->settings->n_models && (r->gpus || mig_asked(r)); m++) {
+        if (!role_takes(r, c->settings->models[m].name))
+            continue;
+        if (limit->gpus[m] < 0 || parts_needed(c, r, m) <= (uint64_t)limit->gpus[m] * GPU_PARTS)
             return false;
+        *ret = is && limit->gpus[*ret] >= limit->gpus[m] ? *ret : m;
+        is = true;
     }
-    return takes_gpus && c->settings->n_models > 0;
+    return is;
 }
 
 static int check_limit(struct check *c, uint32_t tenant, const struct model_amounts *limit,
                        const char *whose)
 {
+    char need[FORMAT_MAX];
+    uint32_t m = 0;
+
     for (uint32_t r = 0; r < c->spec->n_roles; r++)
-        if (is_above(c, &c->spec->roles[r], limit))
+        if (is_above(c, &c->spec->roles[r], limit, &m))
             return err_set(c->err, ERR_REFUSED,
-                           "ExceedsTenantLimit: needs %llu GPUs, more than the limit of %s %s: can "
-                           "never run; ask for less or have the limit raised",
-                           (unsigned long long)spec_gpus(c->spec), whose,
-                           c->settings->tenants[tenant].path);
+                           "ExceedsTenantLimit: needs %s %s, the limit of %s %s is %lld: can never "
+                           "run; ask for less or have the limit raised",
+                           mig_text(need, parts_needed(c, &c->spec->roles[r], m)),
+                           c->settings->models[m].name, whose, c->settings->tenants[tenant].path,
+                           (long long)limit->gpus[m]);
     return 0;
 }
 

@@ -143,7 +143,7 @@ class Refusals(JobTest):
         site = self.start()
         cases = [
             (job(tenant="visoin"), 7, "no tenant 'visoin'"),
-            (job(pods=13), 7, "ExceedsTenantLimit: needs 104 GPUs"),
+            (job(pods=13), 7, "ExceedsTenantLimit: needs 104 H100, the limit of tenant vision is 96"),
             (job().replace("replicas", "replcas"), 2, "did you mean replicas?"),
             (job().replace("gpus: 8,", "gpus: eight,"), 2, "gpus"),
             (job()[:-20], 2, ""),

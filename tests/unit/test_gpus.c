@@ -279,6 +279,21 @@ static void a_profile_that_no_node_has_free_is_named_with_numbers(void **state)
         strstr(x.text, "1 pods with 1 nvidia.com/mig-7g.80gb, the whole cluster has 0"));
 }
 
+static void a_limit_that_devices_pass_is_told_in_parts(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = asks(MIG, 60);
+    struct err err;
+
+    for (uint32_t m = 0; m < c->settings.n_models; m++)
+        c->settings.tenants[0].limit.gpus[m] = m == SITE_H100 ? 32 : 0;
+    s->roles[0].replicas = 4;
+    assert_int_equal(spec_check(s, &c->settings, &err), -1);
+    assert_non_null(
+        strstr(err.text, "ExceedsTenantLimit: needs 34.286 H100, the limit of tenant "));
+    spec_destroy(s);
+}
+
 static void slices_of_profiles(void **state)
 {
     static const struct {
@@ -338,6 +353,7 @@ int main(void)
         CORE(a_mig_device_of_our_own_pod_is_not_counted_again),
         CORE(a_tenant_is_charged_the_slices_of_its_mig_devices),
         CORE(a_profile_that_no_node_has_free_is_named_with_numbers),
+        CORE(a_limit_that_devices_pass_is_told_in_parts),
         cmocka_unit_test(slices_of_profiles),
     };
 

@@ -319,7 +319,7 @@ static void each_fault_is_refused_with_its_path(void **state)
         {no_condition, ERR_INVALID, "spec.dependsOn[0].condition"},
         {preferred_is_wider, ERR_INVALID, "spec.topology.preferred"},
         {other_hierarchy, ERR_INVALID, "spec.topology.preferred"},
-        {above_the_limit, ERR_REFUSED, "ExceedsTenantLimit"},
+        {above_the_limit, ERR_REFUSED, "ExceedsTenantLimit: needs 40 H100, the limit of "},
         {long_grace, ERR_INVALID, "spec.checkpoint.grace"},
         {empty_key, ERR_INVALID, "spec.submitKey"},
         {damaged_text, ERR_INVALID, "spec.submitKey"},
