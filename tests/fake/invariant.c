@@ -323,7 +323,7 @@ static int check_windows(const struct state *s, const struct job *j, struct err 
         if (j->deadline_at && j->deadline_at < end)
             end = j->deadline_at > late ? j->deadline_at : late;
         end += j->grace_us;
-        if (j->claim || j->attempt_at <= w->made_at || j->attempt_at >= w->to || end <= w->from ||
+        if (j->claim || j->attempt_at <= w->made_at || decided >= w->to || end <= w->from ||
             (decided >= w->from && is_below(j->tenant, w->tenant)) || j->n_replaced)
             continue;
         if (has_member_on(j, w->nodes.v, w->nodes.n))
