@@ -147,9 +147,14 @@ bool elastic_next(struct state *s, usec_t now, struct event *ev)
 
 bool elastic_may_drop(const struct job *j, const struct member *m)
 {
+    uint32_t needs = j->demand->roles[m->role].replicas;
+
+    /* those that have only joined may never run */
+    for (uint32_t i = 0; i < j->n_members && !m->is_new; i++)
+        needs += j->members[i].role == m->role && j->members[i].is_new;
     /* the first pod of a role is where the others meet */
     return j->state == JOB_RUNNING && m->index > 0 && !j->demand->slice_size &&
-           j->size[m->role] > j->demand->roles[m->role].replicas;
+           j->size[m->role] > needs;
 }
 
 uint32_t elastic_surplus(const struct job *j, uint32_t role)

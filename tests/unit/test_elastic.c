@@ -281,6 +281,24 @@ static void a_new_pod_that_fails_unseen_is_dropped_not_made_again(void **state)
     assert_non_null(strstr(job_reason_text(j), "exit code 3"));
 }
 
+/* With its minimum of two it grows, and loses the second: the third may never run. */
+static void a_pod_that_it_needs_is_not_dropped_for_one_that_has_only_joined(void **state)
+{
+    struct core *c = *state;
+    struct job *other, *j;
+
+    other = submit(c, elastic_spec("other", 2, 2, 0));
+    (void)core_cycle(c);
+    j = core_running(c, elastic_spec("j", 2, 3, 0));
+    end(c, other);
+    core_pass(c, 600 * USEC_PER_SEC);
+    (void)core_cycle(c);
+    assert_int_equal(job_size(j), 3);
+    core_gone(c, j, 1);
+    assert_int_equal(j->state, JOB_RESTARTING);
+    two_check(c);
+}
+
 static void a_new_pod_that_succeeds_unseen_has_joined(void **state)
 {
     struct core *c = *state;
@@ -416,6 +434,7 @@ int main(void)
         WITH(it_does_not_grow_into_a_window),
         WITH(new_pods_that_are_refused_or_late_are_dropped_and_it_runs_on),
         WITH(a_new_pod_that_fails_unseen_is_dropped_not_made_again),
+        WITH(a_pod_that_it_needs_is_not_dropped_for_one_that_has_only_joined),
         WITH(a_new_pod_that_succeeds_unseen_has_joined),
         WITH(it_runs_on_without_surplus_that_it_lost_and_not_below_its_minimum),
         WITH(numbers_that_are_alike_in_a_row_are_other_demands),
