@@ -293,6 +293,15 @@ enum { QUEUED_CHANGES_MAX = 32 };
 QUEUED_API int queued_change_all(struct queued_client *c, const struct queued_change *changes,
                                  size_t n, struct queued_changed *ret, struct queued_error *errors);
 
+/* The same change of all jobs that match, in one request: stored together, and none of them starts
+ * in between. change->job is not read. Those that are not in a state for it are left as they are.
+ * filter: with labels or a tenant. ret_text (QUEUED_TEXT_MAX bytes) says how many were changed.
+ * DENIED: one of them is not the caller's to change, and nothing is changed; INVALID also from a
+ * daemon that does not know this request yet. */
+QUEUED_API int queued_change_selected(struct queued_client *c, const struct queued_filter *filter,
+                                      const struct queued_change *change, char *ret_text,
+                                      struct queued_error *error);
+
 /* NULL and 0: stays as it is. */
 struct queued_update {
     const char *job;    /* name, id or unique prefix */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* change_jobs.c - a request for each job, many at once; lines as they are done, documents at the
- * end.
+/* change_jobs.c - a request for each job that is named, many at once; lines as they are done,
+ * documents at the end.
  *
- * What is not named one by one is counted and asked about first, unless -y says so.
+ * What is not named one by one is counted and asked about first, unless -y says so, and is then
+ * changed by one request, so that none of it starts in between.
  */
 #include "change_jobs.h"
 
@@ -15,6 +16,7 @@
 #include "print_job.h"
 #include "util/mem.h"
 #include "util/parse.h"
+#include "util/str.h"
 #include "util/vec.h"
 
 typedef VEC(struct queued_changed) changed_list;
@@ -69,6 +71,15 @@ static void run_round(const struct job_change *x, struct queued_client *c, struc
     (void)queued_update(c, &update, &r->done[0], &r->errors[0]);
 }
 
+static void show_one(const struct job_change *x, const struct queued_changed *j, changed_list *done)
+{
+    *vec_push(done) = *j;
+    if (x->format == FORMAT_NAME)
+        (void)printf("job/%s\n", j->name);
+    else if (x->format == FORMAT_TABLE)
+        x->print(j);
+}
+
 /* true: the daemon does not answer; that is said once. */
 static bool show_round(const struct job_change *x, const struct round *r, changed_list *done,
                        int *rc)
@@ -86,11 +97,7 @@ static bool show_round(const struct job_change *x, const struct round *r, change
             is_gone = is_gone || is_silent;
             continue;
         }
-        *vec_push(done) = *j;
-        if (x->format == FORMAT_NAME)
-            (void)printf("job/%s\n", j->name);
-        else if (x->format == FORMAT_TABLE)
-            x->print(j);
+        show_one(x, j, done);
     }
     return is_gone;
 }
@@ -126,7 +133,10 @@ struct selection {
     bool is_forced;
     struct cli_texts labels;
     struct arena arena;
-    VEC(const char *) names;
+    struct queued_filter filter; /* of what nobody named */
+    VEC(const char *) names;     /* those: ids, ascending */
+    size_t at;                   /* of names: told so far */
+    changed_list done;
 };
 
 /* "a,b" as a list of its words. */
@@ -141,19 +151,14 @@ static const char **split(struct arena *a, const char *words, size_t *ret_n)
     return v;
 }
 
-static int select_jobs(struct selection *x, struct queued_client *c)
+/* All jobs that match, page by page, in order of their ids. */
+static int each_job(struct selection *x, struct queued_client *c,
+                    void (*take)(struct selection *x, const struct queued_job *job))
 {
-    struct queued_query query = {0};
+    struct queued_query query = {.filter = x->filter};
     struct queued_cursor *cursor = NULL;
-    struct queued_pair *labels;
     struct queued_error e;
 
-    if (cli_pairs(&x->labels, &labels, &query.filter.n_labels, &x->arena))
-        return EXIT_USAGE;
-    query.filter.labels = labels;
-    query.filter.states = split(&x->arena, x->command->states, &query.filter.n_states);
-    query.filter.tenant = x->tenant;
-    query.filter.all = x->tenant != NULL;
     do {
         struct queued_jobs *page = NULL;
 
@@ -161,10 +166,28 @@ static int select_jobs(struct selection *x, struct queued_client *c)
             return cli_error(&e);
         for (size_t i = 0; i < page->n; i++)
             if (page->v[i].id)
-                *vec_push(&x->names) = arena_strdup(&x->arena, page->v[i].id);
+                take(x, &page->v[i]);
         queued_jobs_free(page);
     } while (cursor);
     return 0;
+}
+
+static void take_name(struct selection *x, const struct queued_job *job)
+{
+    *vec_push(&x->names) = arena_strdup(&x->arena, job->id);
+}
+
+static int select_jobs(struct selection *x, struct queued_client *c)
+{
+    struct queued_pair *labels;
+
+    if (cli_pairs(&x->labels, &labels, &x->filter.n_labels, &x->arena))
+        return EXIT_USAGE;
+    x->filter.labels = labels;
+    x->filter.states = split(&x->arena, x->command->states, &x->filter.n_states);
+    x->filter.tenant = x->tenant;
+    x->filter.all = x->tenant != NULL;
+    return each_job(x, c, take_name);
 }
 
 /* Several jobs that nobody named: ask. 0: go on. */
@@ -185,6 +208,45 @@ static int confirm(const struct selection *x)
     return 0;
 }
 
+/* Of those that were asked about, as they are now. */
+static void take_done(struct selection *x, const struct queued_job *job)
+{
+    const struct job_change *change = x->command->change;
+    struct queued_changed now = {.id = ""};
+
+    while (x->at < x->names.n && strcmp(x->names.v[x->at], job->id) < 0)
+        x->at++;
+    if (x->at == x->names.n || strcmp(x->names.v[x->at], job->id) != 0)
+        return;
+    (void)str_copy(now.id, sizeof(now.id), job->id);
+    (void)str_copy(now.name, sizeof(now.name), job->name ? job->name : job->id);
+    (void)str_copy(now.state, sizeof(now.state), job->state ? job->state : "?");
+    show_one(change, &now, &x->done);
+}
+
+/* One request for all that match, also for those that came after the question. */
+static int change_matching(struct selection *x, struct queued_client *c)
+{
+    const struct job_change *change = x->command->change;
+    struct queued_change all = {change->verb, NULL, change->reason, change->grace_us};
+    char text[QUEUED_TEXT_MAX];
+    struct queued_error e;
+    int rc;
+
+    if (queued_change_selected(c, &x->filter, &all, text, &e)) {
+        if (e.code == QUEUED_INVALID && strstr(e.text, "method 230")) /* an older daemon */
+            return change_jobs(change, c, x->names.v, x->names.n);
+        return cli_error(&e);
+    }
+    x->filter.n_states = 0;
+    rc = each_job(x, c, take_done);
+    if (change->format == FORMAT_JSON || change->format == FORMAT_YAML)
+        print_documents(&x->done, change->format);
+    if (strstr(text, "left as they are"))
+        cli_note("%s", text);
+    return rc;
+}
+
 static int change_selected(struct selection *x)
 {
     struct queued_client *c = NULL;
@@ -197,7 +259,9 @@ static int change_selected(struct selection *x)
         cli_note("no job matches");
     else if (rc == 0 && is_bulk)
         rc = confirm(x);
-    if (rc == 0)
+    if (rc == 0 && x->names.n && is_bulk)
+        rc = change_matching(x, c);
+    else if (rc == 0)
         rc = change_jobs(x->command->change, c, x->names.v, x->names.n);
     queued_close(c);
     return rc;
@@ -259,6 +323,7 @@ int change_command(const struct job_command *command, int argc, char **argv)
 
     rc = rc ? rc - 1 : check_selection(&x, argc, argv, first) ? EXIT_USAGE : change_selected(&x);
     vec_fini(&x.names);
+    vec_fini(&x.done);
     cli_texts_fini(&x.labels);
     arena_fini(&x.arena);
     return rc;

@@ -338,6 +338,33 @@ int queued_change_all(struct queued_client *c, const struct queued_change *chang
     return rc;
 }
 
+int queued_change_selected(struct queued_client *c, const struct queued_filter *filter,
+                           const struct queued_change *change, char *ret_text,
+                           struct queued_error *error)
+{
+    Queued__V1__SelectedRequest request = QUEUED__V1__SELECTED_REQUEST__INIT;
+    Queued__V1__JobFilter f;
+    ProtobufCMessage *reply = NULL;
+    struct arena arena = {0};
+    struct err err;
+    int rc;
+
+    view_filter(&f, filter, &arena);
+    request.filter = &f;
+    request.has_method = true;
+    request.method = (uint32_t)change->verb;
+    request.reason = text(change->reason);
+    request.has_grace_us = change->grace_us != 0;
+    request.grace_us = (uint64_t)change->grace_us;
+    rc = client_call(c, QUEUED__V1__METHOD__METHOD_CHANGE_SELECTED, &request.base, &reply, &err);
+    arena_fini(&arena);
+    if (rc)
+        return client_fail(error, &err);
+    copy_text(ret_text, QUEUED_TEXT_MAX, ((const Queued__V1__ChangeReply *)reply)->header->text);
+    protobuf_c_message_free_unpacked(reply, NULL);
+    return 0;
+}
+
 int queued_update(struct queued_client *c, const struct queued_update *update,
                   struct queued_changed *ret, struct queued_error *error)
 {

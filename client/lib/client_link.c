@@ -46,6 +46,7 @@ static const ProtobufCMessageDescriptor *reply_type(uint16_t method)
         [QUEUED__V1__METHOD__METHOD_UNRESERVE] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_RESERVATIONS] = &queued__v1__reservations_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_DEFRAG] = &queued__v1__defrag_reply__descriptor,
+        [QUEUED__V1__METHOD__METHOD_CHANGE_SELECTED] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_CONFIG] = &queued__v1__config_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_DRAIN] = &queued__v1__change_reply__descriptor,
         [QUEUED__V1__METHOD__METHOD_UNDRAIN] = &queued__v1__change_reply__descriptor,

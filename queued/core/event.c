@@ -10,6 +10,19 @@ static void verb_fini(struct ev_verb *ev)
     indices_fini(&ev->part);
 }
 
+static void drain_fini(struct ev_drain *ev)
+{
+    free(ev->node);
+    free(ev->why);
+}
+
+static void selected_fini(struct ev_selected *ev)
+{
+    free(ev->why);
+    vec_fini(&ev->jobs);
+    free(ev);
+}
+
 static void update_fini(struct ev_update *ev)
 {
     spec_destroy(ev->spec);
@@ -60,13 +73,15 @@ void event_fini(struct event *ev)
     case EV_JOB_VERB:
         verb_fini(&ev->u.verb);
         break;
+    case EV_JOBS_SELECTED:
+        selected_fini(ev->u.selected);
+        break;
     case EV_JOB_UPDATE:
         update_fini(&ev->u.update);
         break;
     case EV_NODE_DRAIN:
     case EV_TENANT_STOP:
-        free(ev->u.drain.node);
-        free(ev->u.drain.why);
+        drain_fini(&ev->u.drain);
         break;
     case EV_WINDOW:
         free(ev->u.window->nodes);

@@ -24,6 +24,7 @@ enum event_kind {
     EV_JOB_SUBMIT,     /* a client: store this job */
     EV_JOB_VERB,       /* a client: cancel, hold ... this job, or what it saved is told */
     EV_JOB_UPDATE,     /* a client: change what this waiting job asks for */
+    EV_JOBS_SELECTED,  /* a client: the same verb for many */
     EV_NODE_DRAIN,     /* an operator: no new members on this node, or give it back */
     EV_TENANT_STOP,    /* an operator: gangs of this tenant start no more, or do again */
     EV_WINDOW,         /* an operator: nodes are reserved for a time, or no more */
@@ -93,6 +94,16 @@ struct ev_verb {
     usec_t grace_us; /* VERB_CANCEL: at most so long until SIGKILL, from USEC_PER_SEC; 0: its own */
     char *why;       /* at most REASON_TEXT_MAX; owned, NULL none */
     struct indices part; /* of a job array: these indices of it; owned, empty: the whole */
+};
+
+/* One verb for many jobs, in one turn. Those that it does not fit are left as they are. */
+struct ev_selected {
+    struct request_ref ref;
+    struct caller caller; /* already authorised for each */
+    enum job_verb verb;
+    usec_t grace_us;         /* as of ev_verb */
+    char *why;               /* as of ev_verb */
+    VEC(struct job_id) jobs; /* by id; owned */
 };
 
 struct ev_update {
@@ -204,6 +215,7 @@ struct event {
     union {
         struct ev_submit submit;
         struct ev_verb verb;
+        struct ev_selected *selected; /* owned */
         struct ev_update update;
         struct ev_drain drain;    /* EV_NODE_DRAIN, EV_TENANT_STOP */
         struct ev_window *window; /* owned */

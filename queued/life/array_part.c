@@ -234,7 +234,6 @@ void array_part_apply(struct state *s, const struct ev_verb *ev, struct effects 
 {
     struct job *j = state_job(s, ev->job);
     struct array_part like = {.kind = PART_HELD};
-    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     struct plan p;
 
     plan_of(j->array, set_of(j, ev), ev->verb, &p);
@@ -248,7 +247,6 @@ void array_part_apply(struct state *s, const struct ev_verb *ev, struct effects 
     tell(s, j, ev, &like, fx);
     array_due(s, j);
     job_save(s, j, fx);
-    intake_conclude(s, &ev->ref, &a, fx);
 }
 
 void array_part_step(struct state *s, struct job *parent, struct job *one, struct effects *fx)

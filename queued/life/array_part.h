@@ -12,7 +12,7 @@
 
 /* Is this for indices of j? Of the whole array: what only its indices can be told. */
 bool array_part_is_meant(const struct job *j, const struct ev_verb *ev);
-/* Of what is meant for indices; as verbs_admit() and verbs_apply(). */
+/* Of what is meant for indices; as verbs_admit() and verbs_apply(), which has the answer. */
 bool array_part_admit(struct state *s, const struct ev_verb *ev, struct effects *fx);
 void array_part_apply(struct state *s, const struct ev_verb *ev, struct effects *fx);
 /* Do to one what it was asked. */

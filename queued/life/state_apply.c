@@ -39,6 +39,8 @@ bool state_admit(struct state *s, struct event *ev, struct effects *fx)
         return intake_admit_submit(s, &ev->u.submit, fx);
     if (ev->kind == EV_JOB_VERB)
         return verbs_admit(s, &ev->u.verb, fx);
+    if (ev->kind == EV_JOBS_SELECTED)
+        return selected_admit(s, ev->u.selected, fx);
     if (ev->kind == EV_JOB_UPDATE)
         return update_admit(s, &ev->u.update, fx);
     if (ev->kind == EV_NODE_DRAIN)
@@ -98,6 +100,9 @@ static void apply_wish(struct state *s, struct event *ev, struct effects *fx)
     case EV_JOB_VERB:
         verbs_apply(s, &ev->u.verb, fx);
         break;
+    case EV_JOBS_SELECTED:
+        selected_apply(s, ev->u.selected, fx);
+        break;
     case EV_JOB_UPDATE:
         update_apply(s, &ev->u.update, fx);
         break;
@@ -119,6 +124,7 @@ void state_apply(struct state *s, struct event *ev, struct effects *fx)
     switch (ev->kind) {
     case EV_JOB_SUBMIT:
     case EV_JOB_VERB:
+    case EV_JOBS_SELECTED:
     case EV_JOB_UPDATE:
     case EV_NODE_DRAIN:
     case EV_TENANT_STOP:

@@ -6,6 +6,8 @@
  */
 #include "life/verbs.h"
 
+#include <stdio.h>
+
 #include "life/array_part.h"
 #include "life/intake.h"
 #include "life/job_life.h"
@@ -68,17 +70,6 @@ void verb_do(struct state *s, struct job *j, enum job_verb verb, const char *tex
         fx);
 }
 
-/* Its heartbeat: neither remembered, as it may be repeated, nor an event of its own while it runs.
- */
-static void checkpointed(struct state *s, const struct ev_verb *ev, struct effects *fx)
-{
-    struct job *j = state_job(s, ev->job);
-    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
-
-    job_checkpointed(s, j, fx);
-    intake_reply(&ev->ref, &a, fx);
-}
-
 /* A cancel that leaves the pods less time than they have now; they may have been told to go. */
 static bool is_shorter(const struct job *j, const struct ev_verb *ev)
 {
@@ -92,18 +83,13 @@ static bool shortens(const struct job *j, const struct ev_verb *ev)
     return j->state == JOB_STOPPING && !j->array && is_shorter(j, ev);
 }
 
-bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
+/* Refuses or answers where nothing is to be done. */
+static bool admit_one(struct state *s, const struct job *j, const struct ev_verb *ev,
+                      struct effects *fx)
 {
-    const struct job *j = state_job(s, ev->job);
     struct answer a;
     struct err why;
 
-    if (intake_answered(s, &ev->ref, fx))
-        return false;
-    if (!j) {
-        (void)err_set(&why, ERR_NOT_FOUND, "no such job");
-        return intake_refuse(s, &ev->ref, fx, &why);
-    }
     if (ev->verb == VERB_CHECKPOINTED && j->state == JOB_RUNNING)
         return true;
     if (array_part_is_meant(j, ev))
@@ -121,6 +107,19 @@ bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
     return false;
 }
 
+bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx)
+{
+    const struct job *j = state_job(s, ev->job);
+    struct err why;
+
+    if (intake_answered(s, &ev->ref, fx))
+        return false;
+    if (j)
+        return admit_one(s, j, ev, fx);
+    (void)err_set(&why, ERR_NOT_FOUND, "no such job");
+    return intake_refuse(s, &ev->ref, fx, &why);
+}
+
 /* It is being stopped for what it was, with less grace. */
 static void hurry(struct state *s, struct job *j, struct effects *fx)
 {
@@ -130,14 +129,13 @@ static void hurry(struct state *s, struct job *j, struct effects *fx)
                    &(struct job_step){JOB_EV_CANCEL, j->outcome, why.code, job_reason_text(j)}, fx);
 }
 
-void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
+/* What admit_one() allowed. */
+static void apply_one(struct state *s, struct job *j, const struct ev_verb *ev, struct effects *fx)
 {
-    struct job *j = state_job(s, ev->job);
-    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
     char text[REASON_TEXT_MAX + 1];
 
     if (ev->verb == VERB_CHECKPOINTED) {
-        checkpointed(s, ev, fx);
+        job_checkpointed(s, j, fx);
         return;
     }
     if (array_part_is_meant(j, ev)) {
@@ -150,6 +148,49 @@ void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
     if (verb_is_done(ev->verb, j))
         hurry(s, j, fx);
     else
-        verb_do(s, j, ev->verb, text, fx); /* has the row: verbs_admit() */
+        verb_do(s, j, ev->verb, text, fx);
+}
+
+void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx)
+{
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, ev->job);
+
+    apply_one(s, state_job(s, ev->job), ev, fx);
+    if (ev->verb == VERB_CHECKPOINTED)
+        intake_reply(&ev->ref, &a, fx); /* a heartbeat may be repeated, and is not remembered */
+    else
+        intake_conclude(s, &ev->ref, &a, fx);
+}
+
+bool selected_admit(struct state *s, const struct ev_selected *ev, struct effects *fx)
+{
+    return !intake_answered(s, &ev->ref, fx);
+}
+
+void selected_apply(struct state *s, const struct ev_selected *ev, struct effects *fx)
+{
+    struct answer a = intake_answer(s, &ev->ref, ERR_OK, (struct job_id){0});
+    char text[REASON_TEXT_MAX + 1], left[REASON_TEXT_MAX + 1] = "";
+    unsigned n_left = 0;
+
+    for (size_t i = 0; i < ev->jobs.n; i++) {
+        struct job *j = state_job(s, ev->jobs.v[i]);
+        struct ev_verb one = {.caller = ev->caller,
+                              .job = ev->jobs.v[i],
+                              .verb = ev->verb,
+                              .grace_us = ev->grace_us,
+                              .why = ev->why};
+
+        if (j && admit_one(s, j, &one, fx))
+            apply_one(s, j, &one, fx);
+        else if (n_left++ == 0 && j)
+            (void)snprintf(left, sizeof(left), "; the first is %s, which is %s", j->name,
+                           job_state_name(j->state));
+    }
+    (void)snprintf(text, sizeof(text), "%zu jobs changed", ev->jobs.n - n_left);
+    if (n_left)
+        (void)snprintf(text, sizeof(text), "%zu jobs changed, %u left as they are%.150s",
+                       ev->jobs.n - n_left, n_left, left);
+    a.text = arena_strdup(&fx->arena, text);
     intake_conclude(s, &ev->ref, &a, fx);
 }

@@ -23,6 +23,9 @@ void verb_do(struct state *s, struct job *j, enum job_verb verb, const char *tex
              struct effects *fx);
 bool verbs_admit(struct state *s, const struct ev_verb *ev, struct effects *fx);
 void verbs_apply(struct state *s, const struct ev_verb *ev, struct effects *fx);
+/* Of many: those that it does not fit are left as they are, and counted in the answer. */
+bool selected_admit(struct state *s, const struct ev_selected *ev, struct effects *fx);
+void selected_apply(struct state *s, const struct ev_selected *ev, struct effects *fx);
 /* update.c: a waiting job takes a whole new spec, which the caller made, checked and allowed.
  * Submit key and digest stay: the same file, submitted to the same tenant, is the same job. */
 bool update_admit(struct state *s, const struct ev_update *ev, struct effects *fx);

@@ -35,6 +35,10 @@ enum { RPC_RETRY_MS = 200 };
 /* rpc_job.c */
 int rpc_job_submit(struct rpc_call *c, struct err *err);
 int rpc_job_change(struct rpc_call *c, struct err *err); /* cancel, hold ... */
+/* rpc_list.c: of all jobs that match */
+int rpc_job_change_selected(struct rpc_call *c, struct err *err);
+/* rpc_job.c: what a changing method does to a job, and how it is called; NULL: it is none. */
+const char *rpc_job_verb(uint32_t method, enum job_verb *ret);
 /* What the later answer to this call needs, but for the fields of a dry run. */
 struct rpc_pending rpc_job_pending(const struct rpc_call *c);
 /* Put an event, whose ref this is, with a token into the inbox. On failure it stays the caller's.

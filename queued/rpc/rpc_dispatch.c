@@ -30,6 +30,7 @@ static const struct rpc_method_row rows[] = {
     {RPC_UNRESERVE, "reserve cancel", RPC_ADMIN, rpc_window_change},
     {RPC_RESERVATIONS, "reserve list", RPC_VIEWER, rpc_window_list},
     {RPC_DEFRAG, "defrag plan", RPC_ADMIN, rpc_defrag_plan},
+    {RPC_CHANGE_SELECTED, "change selected", RPC_SUBMITTER, rpc_job_change_selected},
     {RPC_CONFIG, "config diff", RPC_ADMIN, rpc_config_get},
 };
 

@@ -88,26 +88,40 @@ void rpc_job_part_text(const struct indices *part, struct rpc_pending *p)
     str_fini(&text);
 }
 
-int rpc_job_change(struct rpc_call *c, struct err *err)
+const char *rpc_job_verb(uint32_t method, enum job_verb *ret)
 {
     static const struct {
+        enum rpc_method method;
         enum job_verb verb;
         const char *word;
-    } verbs[RPC_METHODS] = {
-        [RPC_CANCEL] = {VERB_CANCEL, "cancel"},
-        [RPC_HOLD] = {VERB_HOLD, "hold"},
-        [RPC_RELEASE] = {VERB_RELEASE, "release"},
-        [RPC_REQUEUE] = {VERB_REQUEUE, "requeue"},
-        [RPC_PREEMPT] = {VERB_PREEMPT, "preempt"},
-        [RPC_CHECKPOINTED] = {VERB_CHECKPOINTED, "tell checkpoints of"},
+    } verbs[] = {
+        {RPC_CANCEL, VERB_CANCEL, "cancel"},
+        {RPC_HOLD, VERB_HOLD, "hold"},
+        {RPC_RELEASE, VERB_RELEASE, "release"},
+        {RPC_REQUEUE, VERB_REQUEUE, "requeue"},
+        {RPC_PREEMPT, VERB_PREEMPT, "preempt"},
+        {RPC_CHECKPOINTED, VERB_CHECKPOINTED, "tell checkpoints of"},
     };
+
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+        if (verbs[i].method == method) {
+            *ret = verbs[i].verb;
+            return verbs[i].word;
+        }
+    }
+    return NULL;
+}
+
+int rpc_job_change(struct rpc_call *c, struct err *err)
+{
     struct rpc_pending p = rpc_job_pending(c);
     struct event ev = {.kind = EV_JOB_VERB};
     struct ev_verb *change = &ev.u.verb;
+    const char *word = rpc_job_verb(c->req->method, &change->verb);
     const struct job *j;
 
     if (rpc_job_find_part(c, c->req->job, &j, &change->part, err) ||
-        rpc_auth_change(c->who, j, verbs[c->req->method].word, err)) {
+        rpc_auth_change(c->who, j, word, err)) {
         indices_fini(&change->part);
         return -1;
     }
@@ -125,7 +139,6 @@ int rpc_job_change(struct rpc_call *c, struct err *err)
     change->grace_us = c->req->u.change.grace_us;
     change->caller = c->who->caller;
     change->job = j->id;
-    change->verb = verbs[c->req->method].verb;
     if (*c->req->u.change.reason)
         change->why = xstrdup(c->req->u.change.reason);
     if (rpc_job_post(c, &ev, &change->ref, &p, err)) {

@@ -9,6 +9,7 @@
 
 #include "core/array.h"
 #include "rpc/rpc_call.h"
+#include "util/mem.h"
 
 enum {
     LIST_BYTES_MAX = 1024 * 1024, /* then the page ends; one job may be bigger */
@@ -169,5 +170,54 @@ int rpc_job_list(struct rpc_call *c, struct err *err)
     for (int i = 0; i < 8; i++)
         token[i] = (uint8_t)(last.v >> (56 - 8 * i));
     rpc_out_list(c->out, &c->head, more ? token : NULL);
+    return 0;
+}
+
+/* ---- a change of all that match */
+
+/* Their ids in the event. -1: one of them is not the caller's to change. */
+static int collect(struct rpc_call *c, struct ev_selected *ev, const char *word, struct err *err)
+{
+    const struct rpc_filter *f = &c->req->filter;
+
+    c->work += c->state->by_id.n / 16;
+    for (size_t i = 0; i < c->state->by_id.n; i++) {
+        const struct job *j = c->state->by_id.v[i];
+
+        if (!is_wanted(c, j, NULL))
+            continue;
+        c->work += f->labels.n ? WORK_OF_SPEC : 1;
+        if (!rpc_labels_match(&c->setup->store, job_spec_id(j), &f->labels))
+            continue;
+        if (rpc_auth_change(c->who, j, word, err))
+            return -1;
+        *vec_push(&ev->jobs) = j->id;
+    }
+    return 0;
+}
+
+int rpc_job_change_selected(struct rpc_call *c, struct err *err)
+{
+    const struct rpc_filter *f = &c->req->filter;
+    struct rpc_pending p = rpc_job_pending(c);
+    struct event ev = {.kind = EV_JOBS_SELECTED};
+    struct ev_selected *change = ev.u.selected = xcalloc(1, sizeof(*change));
+    const char *word = rpc_job_verb(c->req->u.change.method, &change->verb);
+    int rc = 0;
+
+    if (!word)
+        rc = err_set(err, ERR_INVALID, "method: %u is no change of a job", c->req->u.change.method);
+    else if (*f->tenant && !rpc_auth_sees(c->who, f->tenant))
+        rc = err_set(err, ERR_NOT_FOUND, "no tenant %s that you may see", f->tenant);
+    else
+        rc = collect(c, change, word, err);
+    change->caller = c->who->caller;
+    change->grace_us = c->req->u.change.grace_us;
+    if (*c->req->u.change.reason)
+        change->why = xstrdup(c->req->u.change.reason);
+    if (rc || rpc_job_post(c, &ev, &change->ref, &p, err)) {
+        event_fini(&ev);
+        return -1;
+    }
     return 0;
 }

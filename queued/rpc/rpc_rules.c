@@ -209,6 +209,13 @@ static const struct rpc_rule change_rules[] = {
     {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
     {"grace_us", RULE_NUMBER, USEC_PER_SEC, RPC_GRACE_MAX_S *USEC_PER_SEC, 1},
 };
+static const struct rpc_rule selected_rules[] = {
+    HEADER,
+    {"method", RULE_NUMBER, 1, RPC_METHODS - 1, 1},
+    {"filter", RULE_MESSAGE, 0, 16384, 1},
+    {"reason", RULE_LINE, 0, REASON_TEXT_MAX, 1},
+    {"grace_us", RULE_NUMBER, USEC_PER_SEC, RPC_GRACE_MAX_S *USEC_PER_SEC, 1},
+};
 static const struct rpc_rule update_rules[] = {
     HEADER,
     {"job", RULE_LINE, 1, RPC_PART_MAX, 1},
@@ -281,6 +288,7 @@ static const struct rpc_rules tables[] = {
     {&queued__v1__submit_request__descriptor, submit_rules},
     {&queued__v1__estimate_request__descriptor, estimate_rules},
     {&queued__v1__change_request__descriptor, change_rules},
+    {&queued__v1__selected_request__descriptor, selected_rules},
     {&queued__v1__update_request__descriptor, update_rules},
     {&queued__v1__drain_request__descriptor, drain_rules},
     {&queued__v1__tenant_stop_request__descriptor, stop_rules},

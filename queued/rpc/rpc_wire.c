@@ -225,6 +225,26 @@ static int fill_watch(struct rpc_request *r, const ProtobufCMessage *base, struc
     return fill_filter(r, m->filter, err);
 }
 
+static int fill_selected(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
+{
+    const Queued__V1__SelectedRequest *m = (const Queued__V1__SelectedRequest *)base;
+
+    if (fill_filter(r, m->filter, err))
+        return -1;
+    if (!r->filter.labels.n && !*r->filter.tenant)
+        return err_set(err, ERR_INVALID, "filter: give labels or a tenant");
+    if (*r->filter.array)
+        return err_set(err, ERR_INVALID, "filter.array: name the array in a change of its own");
+    if (m->has_grace_us && m->method != RPC_CANCEL)
+        return err_set(err, ERR_INVALID, "grace_us: of a cancel only");
+    if (m->reason && m->method == RPC_CHECKPOINTED)
+        return err_set(err, ERR_INVALID, "reason: a job has saved without one");
+    r->u.change.method = m->method;
+    r->u.change.reason = copy(&r->arena, m->reason);
+    r->u.change.grace_us = (usec_t)m->grace_us;
+    return 0;
+}
+
 static int fill_nodes(struct rpc_request *r, const ProtobufCMessage *base, struct err *err)
 {
     const Queued__V1__NodesRequest *m = (const Queued__V1__NodesRequest *)base;
@@ -267,6 +287,7 @@ static const struct shape {
     [RPC_UNRESERVE] = {&queued__v1__unreserve_request__descriptor, true, false, fill_unreserve},
     [RPC_RESERVATIONS] = {&queued__v1__reservations_request__descriptor, false, false, fill_none},
     [RPC_DEFRAG] = {&queued__v1__defrag_request__descriptor, false, false, fill_none},
+    [RPC_CHANGE_SELECTED] = {&queued__v1__selected_request__descriptor, true, false, fill_selected},
     [RPC_CONFIG] = {&queued__v1__config_request__descriptor, false, false, fill_none},
 };
 

@@ -68,6 +68,7 @@ enum rpc_method {
     RPC_CHECKPOINTED = 80,
     RPC_DEFRAG = 90,
     RPC_CONFIG = 130,
+    RPC_CHANGE_SELECTED = 230,
     RPC_METHODS, /* numbers between may be unused */
 };
 
@@ -105,6 +106,7 @@ struct rpc_request {
         struct {
             const char *reason;
             usec_t grace_us; /* cancel only; 0: the job's */
+            uint32_t method; /* of CHANGE_SELECTED: what is done to each */
         } change;            /* cancel, hold ... */
         struct {             /* "" and 0: stays */
             const char *reason, *priority_class, *tenant, *required, *preferred;

@@ -8,6 +8,7 @@ const char *event_name(enum event_kind kind)
         [EV_NONE] = "none",
         [EV_JOB_SUBMIT] = "job-submit",
         [EV_JOB_VERB] = "job-verb",
+        [EV_JOBS_SELECTED] = "jobs-selected",
         [EV_JOB_UPDATE] = "job-update",
         [EV_NODE_DRAIN] = "node-drain",
         [EV_WINDOW] = "window",

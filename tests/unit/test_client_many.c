@@ -16,7 +16,7 @@
 enum { N = 3 };
 
 static const struct queued_change changes[N] = {
-    {QUEUED_CANCEL, "a", NULL}, {QUEUED_HOLD, "b", NULL}, {QUEUED_CANCEL, "c", "no need"}};
+    {QUEUED_CANCEL, "a", NULL, 0}, {QUEUED_HOLD, "b", NULL, 0}, {QUEUED_CANCEL, "c", "no need", 0}};
 
 /* To the request that came as the i-th, with that in the name. */
 static void answer(struct fake_daemon *f, size_t i, uint32_t code)

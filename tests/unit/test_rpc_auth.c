@@ -206,6 +206,10 @@ static const struct expected {
      {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK}}},
+    {RPC_CHANGE_SELECTED,
+     {{ERR_DENIED, ERR_OK, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_DENIED, ERR_OK, ERR_OK},
+      {ERR_DENIED, ERR_NOT_FOUND, ERR_NOT_FOUND, ERR_OK}}},
     {RPC_CONFIG,
      {{ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
       {ERR_DENIED, ERR_DENIED, ERR_DENIED, ERR_OK},
@@ -290,9 +294,14 @@ static void fill_request(struct rig *g, struct rpc_request *r, enum rpc_method m
         r->u.update.priority_class = r->u.update.required = r->u.update.preferred = "";
         r->u.update.max_runtime_us = 7200 * USEC_PER_SEC;
     }
-    if (method == RPC_LIST) {
+    if (method == RPC_LIST || method == RPC_CHANGE_SELECTED)
         r->filter.tenant = arena_strdup(&r->arena, j->tenant);
+    if (method == RPC_LIST)
         r->u.list.limit = LIST_PAGE_MAX;
+    if (method == RPC_CHANGE_SELECTED) {
+        r->filter.all = whose != OWN;
+        r->u.change.reason = "";
+        r->u.change.method = RPC_HOLD;
     }
     if (method == RPC_WATCH)
         r->u.watch.credit = 1;

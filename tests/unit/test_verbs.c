@@ -32,6 +32,49 @@ static void a_held_job_is_not_started_and_says_who_held_it(void **state)
     assert_non_null(strstr(x.text, "by alice"));
 }
 
+/* What is answered to the same verb for all of them. */
+static const char *select_all(struct core *c, enum job_verb verb, struct job **jobs, size_t n)
+{
+    struct event ev = {.kind = EV_JOBS_SELECTED};
+    struct ev_selected *all = ev.u.selected = xcalloc(1, sizeof(*all));
+
+    *all = (struct ev_selected){.verb = verb, .ref.reply_token = 1, .caller.user = "alice"};
+    memcpy(all->ref.request_id, &c->n_requests, sizeof(c->n_requests));
+    for (size_t i = 0; i < n; i++)
+        *vec_push(&all->jobs) = jobs[i]->id;
+    core_forget(c);
+    (void)core_apply(c, &ev);
+    return core_last(c, EFFECT_REPLY)->u.reply->answer.text;
+}
+
+static void many_are_changed_in_one_turn_and_others_left_as_they_are(void **state)
+{
+    struct core *c = *state;
+    struct job *jobs[] = {submitted(c, "runs"), submitted(c, "a"), submitted(c, "b")};
+    const char *text;
+
+    assert_int_equal(core_verb(c, jobs[1]->id, VERB_HOLD).code, ERR_OK);
+    assert_int_equal(core_verb(c, jobs[2]->id, VERB_HOLD).code, ERR_OK);
+    assert_int_equal(core_cycle(c), 1);
+    c->n_requests++;
+    text = select_all(c, VERB_RELEASE, jobs, 3);
+    assert_non_null(strstr(text, "2 jobs changed, 1 left as they are; the first is runs-"));
+    assert_non_null(strstr(text, "which is Binding"));
+    assert_int_equal(jobs[1]->state, JOB_PENDING);
+    assert_int_equal(jobs[2]->state, JOB_PENDING);
+    assert_int_equal(core_count(c, EFFECT_SAVE_JOB), 2);
+    assert_int_equal(core_count(c, EFFECT_SAVE_REQUEST), 1);
+    assert_int_equal(core_verb(c, jobs[1]->id, VERB_HOLD).code, ERR_OK);
+    c->n_requests--; /* asked once more: answered, and not done again */
+    assert_non_null(strstr(select_all(c, VERB_RELEASE, jobs, 3), "2 jobs changed"));
+    assert_int_equal(jobs[1]->state, JOB_HELD);
+    c->n_requests += 2;
+    assert_string_equal(select_all(c, VERB_CANCEL, jobs, 3), "3 jobs changed");
+    assert_int_equal(jobs[0]->state, JOB_STOPPING);
+    assert_int_equal(jobs[1]->state, JOB_CANCELLED);
+    assert_int_equal(core_cycle(c), 0);
+}
+
 static void a_long_reason_is_cut_between_characters(void **state)
 {
     struct core *c = *state;
@@ -157,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_held_job_is_not_started_and_says_who_held_it),
+        TEST(many_are_changed_in_one_turn_and_others_left_as_they_are),
         TEST(a_long_reason_is_cut_between_characters),
         TEST(a_job_held_twice_runs_after_one_release),
         TEST(a_job_that_is_submitted_held_waits_for_its_release),
