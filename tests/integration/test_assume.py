@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import sys
+import time
 import unittest
 import urllib.request
 
@@ -91,6 +92,39 @@ class Assume(JobTest):
         self.wait_state(site, name, "Succeeded")
         self.assertEqual(len(self.pods()), 1 + HOSTS)
         self.assertEqual(self.stats()["requests"]["delete"].get("pods", 0), 0)
+
+    def writes(self):
+        reads = ("get", "list", "watch")
+        requests = self.stats()["requests"]
+        return {(v, r): n for v in requests if v not in reads for r, n in requests[v].items()}
+
+    def wait_writes(self, before, wanted):
+        """Exactly these, and soon; news of pods are written beside the gang."""
+        end = time.monotonic() + 20
+        news = {}
+        while news != wanted and time.monotonic() < end:
+            time.sleep(0.05)
+            news = {k: n - before.get(k, 0) for k, n in self.writes().items() if n != before.get(k, 0)}
+        self.assertEqual(news, wanted)
+
+    def test_a_gang_costs_few_writes_and_none_while_it_waits(self):
+        site = self.ready()
+        before = self.writes()
+        one = self.submit(site, job(name="one", pods=HOSTS, run="1h"))
+        self.wait_state(site, one, "Running")
+        begun = {("create", "pods"): HOSTS, ("bind", "pods"): HOSTS, ("create", "services"): 1}
+        begun["create", "events"] = HOSTS
+        self.wait_writes(before, begun)
+        waiting = [self.submit(site, job(name="w%d" % i, pods=1, run="1h")) for i in range(20)]
+        for verb in ["drain", "undrain"] * 5:  # each time all are looked at
+            self.assertEqual(site.ctl(verb, "node-000")[0], 0)
+        self.assertEqual(site.ctl("cancel", *waiting)[0], 0)
+        self.wait_writes(before, begun)
+        self.assertEqual(site.ctl("cancel", one)[0], 0)
+        self.wait_state(site, one, "Cancelled")
+        news = {k: n - before.get(k, 0) for k, n in self.writes().items() if k[0] != "delete"}
+        self.assertEqual({k: n for k, n in news.items() if n}, begun)
+        self.assertEqual([p for p in self.pods() if p["spec"].get("nodeName") and p["status"]["phase"] == "Running"], [])
 
     def test_slow_binds_of_200_pods_never_use_a_gpu_twice(self):
         site = self.ready({"action": "delay", "verb": "bind", "ms": 2000, "count": 200})
