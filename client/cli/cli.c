@@ -42,6 +42,7 @@ const struct cli_command cli_commands[] = {
     {"shell", "a shell in a pod of a job", HELP_SHELL, cmd_shell},
     {"attach", "the terminal of a pod of a job", HELP_ATTACH, cmd_attach},
     {"port-forward", "local ports to a pod of a job", HELP_PORT_FORWARD, cmd_port_forward},
+    {"top", "GPUs, tenants and jobs on one screen", HELP_TOP, cmd_top},
     {"nodes", "nodes and their GPUs", HELP_NODES, cmd_nodes},
     {"free", "the largest gangs that free GPUs allow", HELP_FREE, cmd_free},
     {"drain", "place nothing new on nodes", HELP_DRAIN, cmd_drain},

@@ -161,6 +161,7 @@ int cmd_attach(int argc, char **argv);
 int cmd_port_forward(int argc, char **argv);
 int cmd_wait(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
 int cmd_topology(int argc, char **argv);
 int cmd_free(int argc, char **argv);

@@ -255,6 +255,14 @@
     "  queuectl port-forward resnet-ddp-7f3k 6006\n\n"                                             \
     "queuectl port-forward JOB [LOCAL:]PORT...   by kubectl port-forward\n\n" HELP_ONE_POD
 
+#define HELP_TOP                                                                                   \
+    "  queuectl top\n"                                                                             \
+    "  queuectl top --tenant vision --interval 10s\n\n"                                            \
+    "queuectl top   GPUs and tenants as bars, jobs with nodes and waiting ones; drawn anew until " \
+    "Ctrl-C\non a terminal, once elsewhere\n\n"                                                    \
+    "  --tenant T           only of a tenant and those below it\n"                                 \
+    "  --interval T         between two looks (default 2s)\n"
+
 #define HELP_NODES                                                                                 \
     "  queuectl nodes\n"                                                                           \
     "  queuectl nodes -o json\n\n"                                                                 \

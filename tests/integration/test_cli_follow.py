@@ -100,6 +100,29 @@ class Follow(CliSite):
             p.kill()
         os.close(mine)
 
+    # ---- top
+
+    def test_one_screen_shows_gpus_tenants_and_jobs(self):
+        runs = self.runs("busy", 1)
+        waits = self.submit("queues", 12)
+        out = self.good("top", "--tenant", "vision")
+        self.assertRegex(out, r"(?m)^H100 +\[#+-*\] \d+ of 64 GPUs in use")
+        self.assertRegex(out, r"(?m)^vision +\[#+-*\] \d+ of 32 H100.*; \d+ run, \d+ wait$")
+        self.assertRegex(out, "(?ms)^With nodes$.*^%s .*Running.*^Waiting$.*^%s .*Pending"
+                         % (runs, waits))
+        self.assertNotIn("infra", out)
+        self.refused(2, "100ms or more", "top", "--interval", "1ms")
+        mine, theirs = pty.openpty()
+        with subprocess.Popen(self.command(["top", "--interval", "100ms"]), stdout=theirs,
+                              stdin=theirs, stderr=theirs, env=self.env()) as p:
+            os.close(theirs)
+            seen = b""
+            while seen.count(b"\x1b[2J") < 3:
+                seen += os.read(mine, 65536)
+            p.kill()
+        os.close(mine)
+        self.good("cancel", runs, waits)
+
     # ---- into the pods
 
     def test_logs_of_all_pods_are_told_apart_and_saved(self):
