@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_check.c - the walk over wire bytes: tag by tag, each against its rule.
+/* rpc_check.c - the walk over wire bytes: tag by tag, each against its rule, then taken.
  *
- * Knows the wire form of protobuf and nothing of the meaning of messages. Allocates nothing.
+ * Knows the wire form of protobuf and nothing of the meaning of messages. Allocates in the arena
+ * alone. Takes the kinds of fields that the rules have; a test holds them against the schema.
  */
 #include "rpc/rpc_check.h"
 
@@ -25,11 +26,20 @@ struct step {
     uint32_t i;
 };
 
+/* A value on its way into a message. */
+struct place {
+    const ProtobufCFieldDescriptor *field;
+    const struct rpc_rule *rule;
+    ProtobufCMessage *m;
+    uint32_t i; /* values of the field before it */
+};
+
 struct walk {
     bool is_strict;
     unsigned depth; /* messages */
     unsigned n_steps;
     struct step steps[RPC_DEPTH_MAX];
+    struct arena *arena; /* of what is taken */
     struct err *err;
 };
 
@@ -114,6 +124,99 @@ static bool is_name(enum rpc_rule_kind kind, const char *s, size_t max)
     return str_is_dns_subdomain(s);
 }
 
+/* ---- what passed */
+
+static int has_no_room(const struct walk *w)
+{
+    return bad(w, "the message takes too much memory");
+}
+
+/* Bytes that a value takes in the struct of its message. */
+static size_t size_of(ProtobufCType type)
+{
+    switch (type) {
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return sizeof(void *);
+    case PROTOBUF_C_TYPE_BYTES:
+        return sizeof(ProtobufCBinaryData);
+    case PROTOBUF_C_TYPE_BOOL:
+        return sizeof(protobuf_c_boolean);
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+        return sizeof(uint64_t);
+    default:
+        return sizeof(uint32_t);
+    }
+}
+
+/* Where the value of a repeated field belongs; NULL: there is no room. The list grows when i is a
+ * power of two, and has room for twice as many then. */
+static void *place_in_list(const struct walk *w, const struct place *at)
+{
+    size_t size = size_of(at->field->type), i = at->i;
+    char *m = (char *)at->m, *grown;
+    char **list = (char **)(void *)(m + at->field->offset);
+
+    if ((i & (i - 1)) == 0) {
+        grown = arena_try(w->arena, (i ? 2 * i : 1) * size);
+        if (!grown)
+            return NULL;
+        if (i)
+            memcpy(grown, *list, i * size);
+        *list = grown;
+    }
+    *(size_t *)(void *)(m + at->field->quantifier_offset) = i + 1;
+    return *list + i * size;
+}
+
+/* Where the value belongs, and that it is given; NULL: there is no room. */
+static void *place_of(const struct walk *w, const struct place *at)
+{
+    const ProtobufCFieldDescriptor *field = at->field;
+    char *m = (char *)at->m;
+
+    if (field->label == PROTOBUF_C_LABEL_REPEATED)
+        return place_in_list(w, at);
+    if (field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_MESSAGE)
+        *(protobuf_c_boolean *)(void *)(m + field->quantifier_offset) = 1;
+    return m + field->offset;
+}
+
+static void take_number(const ProtobufCFieldDescriptor *field, uint64_t number, void *to)
+{
+    uint32_t narrow = (uint32_t)number;
+    protobuf_c_boolean is_set = number != 0;
+
+    if (field->type == PROTOBUF_C_TYPE_BOOL)
+        memcpy(to, &is_set, sizeof(is_set));
+    else if (size_of(field->type) == sizeof(number))
+        memcpy(to, &number, sizeof(number));
+    else
+        memcpy(to, &narrow, sizeof(narrow));
+}
+
+/* Of a text or of bytes a copy, with a NUL behind it. */
+static int take_bytes(const struct walk *w, const ProtobufCFieldDescriptor *field, struct span b,
+                      void *to)
+{
+    size_t len = (size_t)(b.end - b.p);
+    uint8_t *copy = arena_try(w->arena, len + 1);
+
+    if (!copy)
+        return has_no_room(w);
+    if (len)
+        memcpy(copy, b.p, len);
+    copy[len] = 0;
+    if (field->type == PROTOBUF_C_TYPE_BYTES)
+        *(ProtobufCBinaryData *)to = (ProtobufCBinaryData){len, copy};
+    else
+        memcpy(to, &copy, sizeof(copy));
+    return 0;
+}
+
+/* ---- the rules */
+
 /* Such steer terminals, and lines are shown to others. Of clean UTF-8. */
 static bool has_c1(struct span b)
 {
@@ -192,18 +295,30 @@ static bool is_number(enum rpc_rule_kind kind)
     return kind == RULE_NUMBER || kind == RULE_ENUM;
 }
 
-static int check_message(struct walk *w, const ProtobufCMessageDescriptor *message, struct span s);
+static ProtobufCMessage *check_message(struct walk *w, const ProtobufCMessageDescriptor *message,
+                                       struct span s);
 
-static int check_field(struct walk *w, const ProtobufCFieldDescriptor *field,
-                       const struct rpc_rule *rule, uint64_t number, struct span bytes)
+/* Checks a value, and puts it where it belongs. */
+static int check_field(struct walk *w, const struct place *at, uint64_t number, struct span bytes)
 {
-    if (is_number(rule->kind))
-        return check_number(w, rule, field, number);
-    if (rule->kind != RULE_MESSAGE)
-        return check_bytes(w, rule, bytes);
-    if ((uint64_t)(bytes.end - bytes.p) > rule->max)
-        return check_bytes(w, rule, bytes);
-    return check_message(w, field->descriptor, bytes);
+    const struct rpc_rule *rule = at->rule;
+    ProtobufCMessage *inner;
+    void *to = place_of(w, at);
+
+    if (!to)
+        return has_no_room(w);
+    if (is_number(rule->kind)) {
+        if (check_number(w, rule, at->field, number))
+            return -1;
+        take_number(at->field, number, to);
+        return 0;
+    }
+    if (rule->kind != RULE_MESSAGE || (uint64_t)(bytes.end - bytes.p) > rule->max)
+        return check_bytes(w, rule, bytes) || take_bytes(w, at->field, bytes, to) ? -1 : 0;
+    inner = check_message(w, at->field->descriptor, bytes);
+    if (inner)
+        memcpy(to, &inner, sizeof(inner));
+    return inner ? 0 : -1;
 }
 
 static void enter(struct walk *w, const ProtobufCFieldDescriptor *field, uint32_t i)
@@ -212,22 +327,21 @@ static void enter(struct walk *w, const ProtobufCFieldDescriptor *field, uint32_
     w->steps[w->n_steps++] = (struct step){field, i};
 }
 
-static int check_known(struct walk *w, const ProtobufCFieldDescriptor *field,
-                       const struct rpc_rule *rule, uint32_t *count, struct span *s)
+static int check_known(struct walk *w, const struct place *at, struct span *s)
 {
     uint64_t number = 0;
     struct span bytes = {NULL, NULL};
     char text[64];
     int rc;
 
-    enter(w, field, *count);
-    if (++*count > rule->count) {
-        (void)snprintf(text, sizeof(text), "given more than %" PRIu32 " times", rule->count);
+    enter(w, at->field, at->i);
+    if (at->i >= at->rule->count) {
+        (void)snprintf(text, sizeof(text), "given more than %" PRIu32 " times", at->rule->count);
         return bad(w, text);
     }
-    if (!read_value(s, is_number(rule->kind) ? WIRE_VARINT : WIRE_BYTES, &number, &bytes))
+    if (!read_value(s, is_number(at->rule->kind) ? WIRE_VARINT : WIRE_BYTES, &number, &bytes))
         return bad(w, "damaged message");
-    rc = check_field(w, field, rule, number, bytes);
+    rc = check_field(w, at, number, bytes);
     if (rc == 0)
         w->n_steps--;
     return rc;
@@ -251,47 +365,66 @@ static int skip_unknown(struct walk *w, uint64_t tag, struct span *s)
     return 0;
 }
 
-/* Calls itself through check_field(); bounded by the schema, whose messages have no cycles. */
-static int check_message(struct walk *w, const ProtobufCMessageDescriptor *message, struct span s)
+static int check_missing(struct walk *w, const ProtobufCMessageDescriptor *message,
+                         const struct rpc_rule *rules, const uint32_t *counts)
 {
-    const struct rpc_rule *rules = rules_of(message);
-    uint32_t counts[RPC_RULE_FIELDS_MAX] = {0};
-
-    assert(rules && message->n_fields <= RPC_RULE_FIELDS_MAX && w->depth < RPC_DEPTH_MAX);
-    w->depth++;
-    while (s.p < s.end) {
-        const ProtobufCFieldDescriptor *field;
-        uint64_t tag;
-        size_t i;
-
-        if (!read_varint(&s, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
-            return bad(w, "damaged message");
-        field = protobuf_c_message_descriptor_get_field(message, (unsigned)(tag >> 3));
-        if (!field) {
-            if (skip_unknown(w, tag, &s))
-                return -1;
-            continue;
-        }
-        i = (size_t)(field - message->fields);
-        if ((tag & 7) != (is_number(rules[i].kind) ? WIRE_VARINT : WIRE_BYTES))
-            return bad(w, "damaged message");
-        if (check_known(w, field, &rules[i], &counts[i], &s))
-            return -1;
-    }
     for (unsigned f = 0; f < message->n_fields; f++) {
         if (rules[f].kind == RULE_ENUM && counts[f] == 0) {
             enter(w, &message->fields[f], 0);
             return bad(w, "missing");
         }
     }
-    w->depth--;
     return 0;
 }
 
-int rpc_check(const ProtobufCMessageDescriptor *message, const uint8_t *bytes, size_t len,
-              bool is_strict, struct err *err)
+/* Calls itself through check_field(); bounded by the schema, whose messages have no cycles. */
+static ProtobufCMessage *check_message(struct walk *w, const ProtobufCMessageDescriptor *message,
+                                       struct span s)
 {
-    struct walk w = {.is_strict = is_strict, .err = err};
+    const struct rpc_rule *rules = rules_of(message);
+    uint32_t counts[RPC_RULE_FIELDS_MAX] = {0};
+    ProtobufCMessage *m = arena_try(w->arena, message->sizeof_message);
 
-    return check_message(&w, message, (struct span){bytes, bytes + len});
+    assert(rules && message->n_fields <= RPC_RULE_FIELDS_MAX && w->depth < RPC_DEPTH_MAX);
+    if (!m) {
+        (void)has_no_room(w);
+        return NULL;
+    }
+    message->message_init(m);
+    w->depth++;
+    while (s.p < s.end) {
+        const ProtobufCFieldDescriptor *field;
+        uint64_t tag;
+        size_t i;
+
+        if (!read_varint(&s, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff) {
+            (void)bad(w, "damaged message");
+            return NULL;
+        }
+        field = protobuf_c_message_descriptor_get_field(message, (unsigned)(tag >> 3));
+        if (!field) {
+            if (skip_unknown(w, tag, &s))
+                return NULL;
+            continue;
+        }
+        i = (size_t)(field - message->fields);
+        if ((tag & 7) != (is_number(rules[i].kind) ? WIRE_VARINT : WIRE_BYTES)) {
+            (void)bad(w, "damaged message");
+            return NULL;
+        }
+        if (check_known(w, &(struct place){field, &rules[i], m, counts[i]++}, &s))
+            return NULL;
+    }
+    if (check_missing(w, message, rules, counts))
+        return NULL;
+    w->depth--;
+    return m;
+}
+
+ProtobufCMessage *rpc_check(struct arena *a, const ProtobufCMessageDescriptor *message,
+                            struct rpc_bytes bytes, bool is_strict, struct err *err)
+{
+    struct walk w = {.is_strict = is_strict, .arena = a, .err = err};
+
+    return check_message(&w, message, (struct span){bytes.p, bytes.p + bytes.len});
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_check.h - every bound of an encoded request, checked on the bytes before they are unpacked.
+/* rpc_check.h - every bound of an encoded request, checked on the bytes while they are unpacked.
  *
  * protobuf-c checks no lengths, counts, UTF-8, NUL, ranges or enum values, and loses the length
- * of strings; so one walk over the wire bytes does, by the tables of rpc_rules.c. What passes
- * unpacks within a bounded amount of memory. Depth is bounded by the schema (no cycles: tested).
+ * of strings; so one walk over the wire bytes does both, by the tables of rpc_rules.c. The cap of
+ * the arena bounds its memory, the schema its depth (no cycles: tested).
  */
 #ifndef QUEUED_RPC_RPC_CHECK_H
 #define QUEUED_RPC_RPC_CHECK_H
@@ -14,6 +14,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "util/arena.h"
 #include "util/err.h"
 
 enum rpc_rule_kind {
@@ -46,9 +47,15 @@ struct rpc_rules {
 /* All tables, for lookup and tests. */
 const struct rpc_rules *rpc_rules(unsigned *ret_n);
 
-/* Check an encoded message of type `message`. is_strict: unknown fields are refused, too.
- * -1 INVALID with the path of the field ("spec.roles[0].env[3].key: ..."). */
-int rpc_check(const ProtobufCMessageDescriptor *message, const uint8_t *bytes, size_t len,
-              bool is_strict, struct err *err);
+struct rpc_bytes {
+    const uint8_t *p;
+    size_t len;
+};
+
+/* The encoded message of type `message`, unpacked into the arena, whose memory it is; nothing in it
+ * points to the bytes. is_strict: unknown fields are refused, else they are left out. NULL: INVALID
+ * with the path of the field ("spec.roles[0].env[3].key: ..."); the arena may then hold a part. */
+ProtobufCMessage *rpc_check(struct arena *a, const ProtobufCMessageDescriptor *message,
+                            struct rpc_bytes bytes, bool is_strict, struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_wire.c - frame header, unpacking inside a capped arena, copying into struct rpc_request.
  *
- * Order: header, bounds on the bytes (rpc_check.c), unpack, copy. Says nothing about who asks.
+ * Order: header, unpack with all bounds (rpc_check.c), copy. Says nothing about who asks.
  */
 #include "rpc/rpc_wire.h"
 
@@ -297,17 +297,6 @@ _Static_assert(offsetof(Queued__V1__HelloRequest, header) ==
                        offsetof(Queued__V1__SubmitRequest, header),
                "the header is the first member of every request");
 
-static void *bump_alloc(void *arena, size_t size)
-{
-    return arena_try(arena, size);
-}
-
-static void bump_free(void *arena, void *p)
-{
-    (void)arena;
-    (void)p;
-}
-
 static int fill_header(struct rpc_request *r, const ProtobufCMessage *m, struct err *err)
 {
     const Queued__V1__RequestHeader *h = ((const Queued__V1__HelloRequest *)m)->header;
@@ -361,7 +350,6 @@ static int read_frame(const uint8_t *p, size_t len, struct rpc_request *ret, str
 int rpc_wire_decode(struct arena *scratch, const void *bytes, size_t len, struct rpc_request *ret,
                     struct err *err)
 {
-    ProtobufCAllocator bump = {bump_alloc, bump_free, scratch};
     const uint8_t *p = bytes;
     const struct shape *shape;
     ProtobufCMessage *m;
@@ -370,15 +358,13 @@ int rpc_wire_decode(struct arena *scratch, const void *bytes, size_t len, struct
     if (read_frame(p, len, ret, err))
         return -1;
     shape = &shapes[ret->method_number];
-    if (rpc_check(shape->message, p + RPC_FRAME_BYTES, len - RPC_FRAME_BYTES, shape->is_strict,
-                  err))
-        return -1;
     arena_reset(scratch);
     scratch->cap = RPC_UNPACK_BYTES_MAX;
-    m = protobuf_c_message_unpack(shape->message, &bump, len - RPC_FRAME_BYTES,
-                                  p + RPC_FRAME_BYTES);
+    m = rpc_check(scratch, shape->message,
+                  (struct rpc_bytes){p + RPC_FRAME_BYTES, len - RPC_FRAME_BYTES}, shape->is_strict,
+                  err);
     if (!m)
-        return err_set(err, ERR_INVALID, "damaged message");
+        return -1;
     if (fill_header(ret, m, err) || shape->fill(ret, m, err))
         return -1;
     if (shape->needs_job && *ret->job == '\0')
