@@ -564,6 +564,7 @@ void config_destroy(struct config *c)
         free(c->users[i].tenants);
     free(c->users);
     free(c->settings.tenants);
+    free(c->settings.slots);
     free(c->settings.pools);
     free(c);
 }

@@ -338,6 +338,7 @@ int config_read_tenants(struct config_reading *r, struct err *err)
         r->c->settings.tenants = tr->tenants.v;
         r->c->settings.n_tenants = (uint32_t)tr->tenants.n;
         tr->tenants.v = NULL;
+        settings_index_tenants(&r->c->settings);
     }
     for (size_t i = 0; i < tr->todo.n; i++)
         free(tr->todo.v[i].path);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "util/mem.h"
+
 #define DAY_US (24 * 3600 * USEC_PER_SEC)
 
 static void set_level(struct hierarchy_setting *h, const char *name, const char *label,
@@ -117,12 +119,38 @@ uint32_t settings_class(const struct settings *s, const char *name)
     return IX_NONE;
 }
 
+/* FNV-1a, with the better bits below. */
+static uint32_t *slot_of(const struct settings *s, const char *path)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *path; path++)
+        h = (h ^ (unsigned char)*path) * 16777619u;
+    return &s->slots[(h ^ h >> 16) & (s->n_slots - 1)];
+}
+
 uint32_t settings_tenant(const struct settings *s, const char *path)
 {
+    uint32_t found = s->n_slots ? *slot_of(s, path) : UINT32_MAX;
+
+    if (found < s->n_tenants && strcmp(s->tenants[found].path, path) == 0)
+        return found;
     for (uint32_t i = 0; i < s->n_tenants; i++)
         if (strcmp(s->tenants[i].path, path) == 0)
             return i;
     return IX_NONE;
+}
+
+void settings_index_tenants(struct settings *s)
+{
+    s->n_slots = 1;
+    while (s->n_slots < s->n_tenants * 8)
+        s->n_slots *= 2;
+    s->slots = xmalloc(s->n_slots * sizeof(*s->slots));
+    for (uint32_t i = 0; i < s->n_slots; i++)
+        s->slots[i] = UINT32_MAX;
+    for (uint32_t i = s->n_tenants; i > 0; i--)
+        *slot_of(s, s->tenants[i - 1].path) = i - 1;
 }
 
 bool settings_is_above(const struct settings *s, uint32_t tenant, uint32_t of)

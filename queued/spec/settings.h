@@ -114,6 +114,8 @@ struct settings {
     struct class_setting classes[CLASSES_MAX];
     uint32_t n_tenants;
     struct tenant_setting *tenants;
+    uint32_t n_slots; /* of the index below, a power of two; 0: there is none */
+    uint32_t *slots;  /* position of a tenant by the hash of its path; UINT32_MAX none; owned */
     uint32_t n_pools;
     struct pool_setting *pools; /* in order of match */
     usec_t node_lost_us;        /* nodeLostTimeout, default 5 min */
@@ -144,6 +146,9 @@ const char *settings_alias(const struct settings *s, const char *name);
 uint32_t settings_licence(const struct settings *s, const char *name);
 uint32_t settings_class(const struct settings *s, const char *name);
 uint32_t settings_tenant(const struct settings *s, const char *path);
+/* Makes settings_tenant() find most of these tenants at once; settings without an index are
+ * searched. Whoever owns the settings frees slots. */
+void settings_index_tenants(struct settings *s);
 /* Does a tenant stand on the path of another, or is it the same? IX_NONE has nobody above. */
 bool settings_is_above(const struct settings *s, uint32_t tenant, uint32_t of);
 /* Default namespace of a tenant (its own or the nearest ancestor's); NULL when there is none. */

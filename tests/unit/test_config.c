@@ -191,6 +191,36 @@ static void all_keys_arrive(void **state)
     config_destroy(c);
 }
 
+static void every_tenant_is_found_and_at_once_nearly_always(void **state)
+{
+    enum { MANY = 1000 };
+    struct config *c = must_load("tenants: [{name: a0, namespaces: [a0]}]\n");
+    struct settings *s = &c->settings;
+    unsigned n_found = 0;
+
+    (void)state;
+    free(s->tenants);
+    free(s->slots);
+    s->tenants = xcalloc(MANY, sizeof(*s->tenants));
+    s->n_tenants = MANY;
+    for (unsigned i = 0; i < MANY; i++)
+        (void)snprintf(s->tenants[i].path, sizeof(s->tenants[i].path), "team-%u/t%u", i / 7, i);
+    settings_index_tenants(s);
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(settings_tenant(s, s->tenants[i].path), i);
+        for (uint32_t slot = 0; slot < s->n_slots; slot++)
+            n_found += s->slots[slot] == i;
+    }
+    assert_in_range(n_found, MANY * 9 / 10, MANY); /* the others are searched for */
+    assert_int_equal(settings_tenant(s, "team-1"), IX_NONE);
+    s->n_tenants = 10; /* an index of other tenants does no harm */
+    assert_int_equal(settings_tenant(s, "team-0/t3"), 3);
+    assert_int_equal(settings_tenant(s, "team-1/t11"), IX_NONE);
+    s->n_slots = 0;
+    assert_int_equal(settings_tenant(s, "team-0/t3"), 3);
+    config_destroy(c);
+}
+
 static void tenants_are_paths_with_parents_before_children(void **state)
 {
     struct config *c = must_load(full);
@@ -548,6 +578,7 @@ int main(void)
         cmocka_unit_test(a_quota_above_a_limit_is_told),
         cmocka_unit_test(an_empty_file_gives_the_defaults),
         cmocka_unit_test(all_keys_arrive),
+        cmocka_unit_test(every_tenant_is_found_and_at_once_nearly_always),
         cmocka_unit_test(tenants_are_paths_with_parents_before_children),
         cmocka_unit_test(what_is_printed_is_read_back),
         cmocka_unit_test(faults_are_refused_with_place_and_path),
