@@ -9,6 +9,12 @@
 #error "include queued.h"
 #endif
 
+/* Devices of one MIG profile on a node. */
+struct queued_device {
+    const char *resource; /* "nvidia.com/mig-1g.10gb" */
+    int64_t allocatable, used;
+};
+
 struct queued_node {
     const char *name;
     const char *model; /* NULL: no GPUs */
@@ -30,6 +36,8 @@ struct queued_node {
     const char *drained; /* by whom and why; NULL: it is not */
     int64_t drained_us;
     const char *pool; /* NULL: in none */
+    size_t n_mig;
+    const struct queued_device *mig;
 };
 
 struct queued_nodes {

@@ -95,6 +95,18 @@ static void put_list(struct arena *a, struct document *map, const char *key, con
         document_add(a, list, document_text(a, v[i]));
 }
 
+static void put_mig(struct arena *a, struct document *list, const struct queued_node *n)
+{
+    for (size_t i = 0; i < n->n_mig; i++) {
+        struct document *m = document_map(a);
+
+        document_put_text(a, m, "resource", n->mig[i].resource);
+        document_put_int(a, m, "allocatable", n->mig[i].allocatable);
+        document_put_int(a, m, "used", n->mig[i].used);
+        document_add(a, list, m);
+    }
+}
+
 static struct document *node_document(struct arena *a, const struct queued_node *n)
 {
     struct document *d = document_map(a), *part;
@@ -108,6 +120,8 @@ static struct document *node_document(struct arena *a, const struct queued_node 
     document_put_int(a, part, "expected", n->gpus_expected);
     document_put_int(a, part, "used", n->gpus_used);
     document_put_int(a, part, "free", n->gpus_free);
+    if (n->n_mig)
+        put_mig(a, document_put_list(a, d, "mig"), n);
     part = document_put_map(a, d, "cpuMilli");
     document_put_int(a, part, "allocatable", n->cpu_milli);
     document_put_int(a, part, "used", n->cpu_milli_used);

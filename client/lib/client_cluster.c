@@ -15,6 +15,7 @@ struct nodes_box {
     struct queued_nodes pub; /* first: freed by its address */
     VEC(ProtobufCMessage *) pages;
     VEC(struct queued_node) nodes;
+    struct arena arena;
 };
 
 void queued_nodes_free(struct queued_nodes *nodes)
@@ -27,6 +28,7 @@ void queued_nodes_free(struct queued_nodes *nodes)
         protobuf_c_message_free_unpacked(box->pages.v[i], NULL);
     vec_fini(&box->pages);
     vec_fini(&box->nodes);
+    arena_fini(&box->arena);
     free(box);
 }
 
@@ -52,7 +54,7 @@ static int fetch_nodes(struct queued_client *c, struct nodes_box *box, struct er
     *vec_push(&box->pages) = reply;
     for (size_t i = 0; i < r->n_nodes; i++)
         if (r->nodes[i]->name)
-            *vec_push(&box->nodes) = view_node(r->nodes[i]);
+            *vec_push(&box->nodes) = view_node(&box->arena, r->nodes[i]);
     return r->more && r->n_nodes > 0;
 }
 

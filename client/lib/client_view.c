@@ -155,8 +155,13 @@ struct queued_event view_event(const Queued__V1__JobEvent *m)
     };
 }
 
-struct queued_node view_node(const Queued__V1__Node *m)
+struct queued_node view_node(struct arena *a, const Queued__V1__Node *m)
 {
+    struct queued_device *mig = arena_alloc(a, (m->n_mig + 1) * sizeof(*mig));
+
+    for (size_t i = 0; i < m->n_mig; i++)
+        mig[i] =
+            (struct queued_device){m->mig[i]->resource, m->mig[i]->allocatable, m->mig[i]->used};
     return (struct queued_node){
         .name = m->name,
         .model = m->model && *m->model ? m->model : NULL,
@@ -182,6 +187,8 @@ struct queued_node view_node(const Queued__V1__Node *m)
         .drained = m->drained && *m->drained ? m->drained : NULL,
         .drained_us = (int64_t)m->drained_us,
         .pool = m->pool,
+        .n_mig = m->n_mig,
+        .mig = mig,
     };
 }
 

@@ -12,7 +12,7 @@
 
 struct queued_job view_job(struct arena *a, const Queued__V1__Job *m);
 struct queued_event view_event(const Queued__V1__JobEvent *m);
-struct queued_node view_node(const Queued__V1__Node *m);
+struct queued_node view_node(struct arena *a, const Queued__V1__Node *m);
 const struct queued_model *view_models(struct arena *a, Queued__V1__ModelFree *const *m, size_t n);
 struct queued_tenant view_tenant(struct arena *a, const Queued__V1__Tenant *m);
 

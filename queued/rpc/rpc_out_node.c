@@ -5,6 +5,7 @@
 
 #include "rpc/rpc_message.h"
 #include "rpc/rpc_spec.h"
+#include "spec/mig.h"
 #include "util/mem.h"
 
 static int64_t amount_of(const struct resource_amount *v, uint32_t n, const char *name)
@@ -28,6 +29,29 @@ static void fill_gpus(const struct node *n, Queued__V1__Node *m)
     m->gpus_expected = n->expected_gpus;
     m->gpus_used = n->used.amount[RES_GPUS];
     m->gpus_free = node_free_gpus(n);
+}
+
+static void fill_mig(struct arena *a, const struct state *s, const struct node *n,
+                     Queued__V1__Node *m)
+{
+    const struct resource_names *names = &s->cluster.names;
+    const struct node_fact *f = n->fact;
+
+    m->mig = arena_alloc(a, names->n * sizeof(*m->mig));
+    for (uint32_t i = RES_EXTENDED; i < names->n && f; i++) {
+        int64_t amount = amount_of(f->allocatable, f->n_allocatable, names->name[i]);
+        Queued__V1__Device *d;
+
+        if (!mig_is(names->name[i]) || (!amount && !n->used.amount[i]))
+            continue;
+        d = arena_alloc(a, sizeof(*d));
+        queued__v1__device__init(d);
+        d->resource = rpc_text(names->name[i]);
+        d->has_allocatable = d->has_used = true;
+        d->allocatable = amount;
+        d->used = n->used.amount[i];
+        m->mig[m->n_mig++] = d;
+    }
 }
 
 static void fill_taints(struct arena *a, const struct node_fact *f, Queued__V1__Node *m)
@@ -65,6 +89,7 @@ void rpc_out_add_node(struct rpc_out *o, const struct state *s, const struct nod
     m->model =
         n->model < s->settings->n_models ? rpc_text(s->settings->models[n->model].name) : NULL;
     fill_gpus(n, m);
+    fill_mig(&o->arena, s, n, m);
     m->has_usable = m->has_pods = m->has_known = true;
     m->usable = n->is_usable;
     m->trouble = rpc_text(trouble);

@@ -64,6 +64,8 @@ class MigTest(JobTest):
         self.assertEqual(pod["spec"]["containers"][0]["resources"]["limits"][DEVICE], "1")
         self.assertNotIn("nvidia.com/gpu", pod["spec"]["containers"][0]["resources"]["limits"])
         self.assertEqual(self.used(site), 429)
+        shown = [n for n in json.loads(site.ctl("nodes", "-o", "json")[1])["items"] if n["name"] == node][0]
+        self.assertEqual(shown["mig"], [{"resource": DEVICE, "allocatable": 2, "used": 1}])
         second = self.submit(site, JOB % 2)
         self.wait_why(site, second, "2 %s asked for each pod" % DEVICE)
         site.stop()
