@@ -15,7 +15,7 @@
 
 enum { ASK_AGAIN_S = 60 };
 
-enum fc_stage { STAGE_CREATE, STAGE_BIND, STAGE_DELETE, STAGE_DONE };
+enum fc_stage { STAGE_CREATE, STAGE_BIND, STAGE_ASK, STAGE_DELETE, STAGE_DONE };
 
 struct fc_pod {
     struct w_pod like; /* what is to be created */
@@ -31,7 +31,7 @@ struct fc_task {
     bool is_stop;
     struct w_service service; /* name "" none */
     usec_t service_due, budget_due;
-    usec_t grace_us;
+    usec_t grace_us, asked_us; /* asked_us: its pods are asked to save first; 0: not */
     VEC(struct fc_pod) pods;
 };
 
@@ -128,6 +128,7 @@ static struct fc_task *new_task(struct fake_cluster *fc, const struct gang *g, b
     t->service.attempt = g->attempt;
     t->service_due = t->budget_due = INT64_MAX;
     t->grace_us = g->grace_us;
+    t->asked_us = g->asked_us;
     (void)snprintf(t->service.ns, sizeof(t->service.ns), "%s", g->ns);
     (void)snprintf(t->service.name, sizeof(t->service.name), "%s", g->job_name);
     if (g->has_service)
@@ -142,6 +143,15 @@ static const char *role_name(const struct gang *g, uint32_t role)
     return g->spec ? g->spec->roles[role].name : g->role_names[role];
 }
 
+static void set_gpus(struct w_pod *p, const struct spec_role *r)
+{
+    p->gpus = r->gpus;
+    for (uint32_t i = 0; i < r->n_extended; i++)
+        for (uint32_t k = 0; k < MIG_KINDS; k++)
+            if (!strcmp(r->extended[i].name, world_mig_name(k)))
+                p->mig[k] = r->extended[i].amount;
+}
+
 static void add_pod(struct fake_cluster *fc, struct fc_task *t, const struct gang *g, uint32_t i)
 {
     const struct gang_pod *gp = &g->pods[i];
@@ -149,7 +159,7 @@ static void add_pod(struct fake_cluster *fc, struct fc_task *t, const struct gan
     int len;
 
     p->member = gp->member;
-    p->stage = t->is_stop ? STAGE_DELETE : STAGE_CREATE;
+    p->stage = !t->is_stop ? STAGE_CREATE : t->asked_us ? STAGE_ASK : STAGE_DELETE;
     p->due = soon(fc);
     memcpy(p->node, gp->node, sizeof(p->node));
     memcpy(p->like.ns, t->service.ns, sizeof(p->like.ns));
@@ -170,7 +180,7 @@ static void add_pod(struct fake_cluster *fc, struct fc_task *t, const struct gan
     p->like.cpu_milli = g->cpu_milli[gp->role];
     p->like.memory_bytes = g->memory_bytes[gp->role];
     if (g->spec)
-        p->like.gpus = g->spec->roles[gp->role].gpus;
+        set_gpus(&p->like, &g->spec->roles[gp->role]);
     p->woe = fc->w->woe * (g->spec && g->spec->roles[gp->role].start_after ? 8 : 1);
 }
 
@@ -335,6 +345,21 @@ static void request_bind(struct fake_cluster *fc, struct fc_pod *p)
         answer(fc, p, EV_POD_BOUND, REFUSAL_BIND);
 }
 
+/* It has its grace to save, from when it was asked; then, or once it has ended, it goes. */
+static void request_ask(struct fake_cluster *fc, const struct fc_task *t, struct fc_pod *p)
+{
+    struct w_pod *pod = world_pod(fc->w, p->like.ns, p->like.name);
+
+    p->stage = STAGE_DELETE;
+    if (!pod || pod->phase != POD_RUNNING)
+        return;
+    if (rng_one_in(fc->w->rng, 2))
+        world_pod_ask(fc->w, pod, t->grace_us);
+    p->due = t->asked_us + t->grace_us;
+    if (pod->ends_at < p->due)
+        p->due = pod->ends_at;
+}
+
 static void request_delete(struct fake_cluster *fc, const struct fc_task *t, struct fc_pod *p)
 {
     struct w_pod *pod = world_pod(fc->w, p->like.ns, p->like.name);
@@ -393,6 +418,9 @@ static void pod_request(struct fake_cluster *fc, const struct fc_task *t, struct
         break;
     case STAGE_BIND:
         request_bind(fc, p);
+        break;
+    case STAGE_ASK:
+        request_ask(fc, t, p);
         break;
     case STAGE_DELETE:
         request_delete(fc, t, p);

@@ -185,6 +185,12 @@ static int check_promises_of(struct sim *s, int dim, int64_t before[SIM_NODES_MA
 
 static int check_promises_of_nodes(struct sim *s)
 {
+    for (uint32_t k = 0; k < MIG_KINDS; k++) {
+        int dim = resource_index(&s->state->cluster.names, world_mig_name(k), false);
+
+        if (dim >= 0 && check_promises_of(s, dim, s->our_mig[k]))
+            return -1;
+    }
     if (check_promises_of(s, RES_GPU_BYTES, s->our_bytes))
         return -1;
     return check_promises_of(s, RES_GPUS, s->ours);
@@ -335,17 +341,28 @@ static int check_sleepers(struct sim *s)
     return 0;
 }
 
-/* When all was told, the daemon counts on each node at least what runs there. */
+/* The daemon counts on a node at least what runs there. */
+static int check_counted(struct sim *s, uint32_t ix, const char *resource, int64_t there)
+{
+    const struct node *n = cluster_find(&s->state->cluster, s->world.nodes[ix].name);
+    int dim = resource_index(&s->state->cluster.names, resource, false);
+    int64_t counted = n && dim >= 0 ? n->used.amount[dim] : 0;
+
+    if (counted < there)
+        return err_set(&s->err, ERR_INTERNAL, "node %s: pods ask %lld %s, %lld are counted",
+                       s->world.nodes[ix].name, (long long)there, resource, (long long)counted);
+    return 0;
+}
+
+/* When all was told. */
 static int check_knowledge(struct sim *s)
 {
     for (uint32_t ix = 0; ix < s->world.n_nodes; ix++) {
-        const struct node *n = cluster_find(&s->state->cluster, s->world.nodes[ix].name);
-        int64_t there = world_gpus_used(&s->world, ix, false);
-
-        if ((n ? n->used.amount[RES_GPUS] : 0) < there)
-            return err_set(&s->err, ERR_INTERNAL, "node %s: pods ask %lld GPUs, %lld are counted",
-                           s->world.nodes[ix].name, (long long)there,
-                           n ? (long long)n->used.amount[RES_GPUS] : 0);
+        if (check_counted(s, ix, "nvidia.com/gpu", world_gpus_used(&s->world, ix, false)))
+            return -1;
+        for (uint32_t k = 0; k < MIG_KINDS; k++)
+            if (check_counted(s, ix, world_mig_name(k), world_mig_used(&s->world, ix, k, false)))
+                return -1;
     }
     for (size_t i = 0; i < s->state->active.n; i++) {
         const struct job *j = s->state->active.v[i];

@@ -15,6 +15,7 @@
 #include "wish.h"
 
 #include "core/share.h"
+#include "spec/mig.h"
 #include "life/reload.h"
 
 void sim_note(struct sim *s, uint64_t x)
@@ -69,6 +70,11 @@ static void run_gang(struct sim *s, const struct effect *fx, bool is_stop)
         return;
     }
     gang_init(&g, s->state, j, spec, is_stop);
+    if (g.asked_us)
+        sim_met(s, "(asked to save)", 1);
+    for (uint32_t r = 0; spec && r < spec->n_roles; r++)
+        if (mig_asked(&spec->roles[r]))
+            sim_met(s, "(MIG devices)", 1);
     if (is_stop) {
         g.has_service = fx->u.with_service;
         port.gang_stop(port.ctx, &g);
@@ -156,6 +162,7 @@ static void boot(struct sim *s)
     s->wake = 0;
     memset(s->ours, 0, sizeof(s->ours));
     memset(s->our_bytes, 0, sizeof(s->our_bytes));
+    memset(s->our_mig, 0, sizeof(s->our_mig));
     if (s->inner.load(s->inner.ctx, s->state, &s->err))
         s->failed = err_wrap(&s->err, "load");
     else if (fake_store_count(s->store, STORE_QUARANTINE))
@@ -304,6 +311,9 @@ void sim_init(struct sim *s, uint64_t seed)
     s->client.is_crumbly = seed % 8 == 6;
     s->client.is_staged = seed % 10 >= 8;
     s->world.woe = s->client.is_staged ? 4 : 1;
+    s->client.is_wide = seed % 7 == 5;
+    if (s->client.is_wide)
+        world_widen(&s->world);
     s->client.is_calm = seed % 3 == 2 && !s->client.is_staged;
     s->store = fake_store_create(seed);
     s->inner = fake_store_port(s->store);

@@ -44,12 +44,21 @@ static struct request_ref ref_of(struct client *c, struct request *r)
     return ref;
 }
 
+static struct spec *some_spec(const struct client *c, uint64_t seed, const char *submit_key)
+{
+    struct spec *s = wish_spec(seed, c->is_staged, submit_key);
+
+    if (c->is_wide)
+        wish_widen(s, seed);
+    return s;
+}
+
 static struct spec *spec_of(const struct client *c, const struct request *r)
 {
     char key[16];
 
     (void)snprintf(key, sizeof(key), "key-%u", (unsigned)r->key);
-    return wish_spec(r->seed, c->is_staged, r->key ? key : NULL);
+    return some_spec(c, r->seed, r->key ? key : NULL);
 }
 
 static struct promise *find_promise(const struct client *c, struct job_id job)
@@ -86,7 +95,7 @@ static void send_update(struct client *c, struct request *r, struct inbox *inbox
 
     if (!p || !j)
         return;
-    spec = wish_spec(p->seed, c->is_staged, j->submit_key);
+    spec = some_spec(c, p->seed, j->submit_key);
     spec->ns = arena_strdup(&spec->arena, j->ns);
     spec->tenant = rng_one_in(&g, 2) ? arena_strdup(&spec->arena, j->tenant)
                                      : tenants[rng_below(&g, ARRAY_LEN(tenants))];

@@ -55,6 +55,7 @@ struct client {
     bool is_crumbly; /* asks for parts of nodes and whole ones: there is much to move */
     bool is_staged;  /* asks for roles that start one after the other */
     bool is_calm;    /* asks for less than there is: what grows has its time */
+    bool is_wide;    /* asks for MIG devices, too, and for signals */
     uint64_t run;    /* seed of the run: request ids of two runs differ */
     VEC(struct request) requests;
     VEC(struct promise) promises;

@@ -461,6 +461,31 @@ struct spec *wish_spec(uint64_t seed, bool is_staged, const char *submit_key)
     return s;
 }
 
+/* Small pods, on MIG devices of one of two kinds. */
+static void some_mig(struct spec *s, struct spec_role *r, uint64_t seed)
+{
+    if (r->gpus > 4 || r->gpu_memory_min || r->is_exclusive || seed % 3)
+        return;
+    r->gpus = 0;
+    r->n_extended = 1;
+    r->extended = arena_alloc(&s->arena, sizeof(*r->extended));
+    r->extended[0] =
+        (struct spec_extended){seed / 3 % 2 ? "nvidia.com/mig-1g.10gb" : "nvidia.com/mig-2g.20gb",
+                               1 + (int64_t)(seed / 6 % 3)};
+}
+
+void wish_widen(struct spec *s, uint64_t seed)
+{
+    static const char *command[] = {"queuectl", "pod-run", "--", "train"};
+
+    for (uint32_t i = 0; i < s->n_roles; i++)
+        some_mig(s, &s->roles[i], seed / 5 + i);
+    if (seed % 5 > 1)
+        return;
+    s->checkpoint_signal = "SIGUSR1";
+    s->roles[0].command = (struct spec_strings){command, ARRAY_LEN(command)};
+}
+
 static void sink(void *ctx, const void *p, size_t len)
 {
     uint64_t *h = ctx;

@@ -25,6 +25,8 @@ struct spec *wish_spec(uint64_t seed, bool is_staged, const char *submit_key);
 /* A seed like this one, of a user who wants what can run and is in a hurry, or of any; and who
  * mostly asks for parts of nodes, which others want whole. */
 uint64_t wish_mood(uint64_t seed, bool is_keen, bool is_crumbly);
+/* The same job with MIG devices, or one that saves when it is asked; some stay what they were. */
+void wish_widen(struct spec *s, uint64_t seed);
 /* Its digest: not cryptographic, only equal for equal specs. */
 void wish_digest(const struct spec *s, uint8_t ret[SPEC_DIGEST_BYTES]);
 

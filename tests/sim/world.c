@@ -40,6 +40,13 @@ void world_init(struct world *w, const struct settings *settings, struct rng *rn
         make_node(w, i, 4);
 }
 
+void world_widen(struct world *w)
+{
+    w->is_wide = true;
+    for (uint32_t i = 1; i < w->n_nodes; i += 4)
+        w->nodes[i].is_mig = w->nodes[i].model != MODELS_MAX;
+}
+
 void world_fini(struct world *w)
 {
     vec_fini(&w->pods);
@@ -175,8 +182,20 @@ void world_pod_remove(struct world *w, struct w_pod *p)
     vec_remove(&w->pods, (size_t)(p - w->pods.v));
 }
 
+void world_pod_ask(struct world *w, struct w_pod *p, usec_t grace_us)
+{
+    usec_t at = w->now + rng_between(w->rng, 0, 2 * grace_us);
+
+    if (p->phase != POD_RUNNING || p->is_deleting || p->ends_at <= at)
+        return;
+    p->ends_at = at;
+    p->plan_exit = 0;
+}
+
 void world_pod_delete(struct world *w, struct w_pod *p, usec_t grace_us)
 {
+    if (p->is_held)
+        return;
     if (p->node_ix == IX_NONE || world_pod_is_terminal(p)) {
         world_pod_remove(w, p);
         return;
@@ -201,6 +220,34 @@ int64_t world_gpus_used(const struct world *w, uint32_t node_ix, bool ours_only)
 
         if (p->node_ix == node_ix && !world_pod_is_terminal(p) && !(ours_only && p->is_foreign))
             sum += p->gpus;
+    }
+    return sum;
+}
+
+const char *world_mig_name(uint32_t kind)
+{
+    return kind ? "nvidia.com/mig-2g.20gb" : "nvidia.com/mig-1g.10gb";
+}
+
+int64_t world_mig(const struct world *w, uint32_t node_ix, uint32_t kind)
+{
+    const struct w_node *n = &w->nodes[node_ix];
+
+    if (!n->is_mig || (n->boots + node_ix / 4) % MIG_KINDS != kind) /* a reboot cuts them anew */
+        return 0;
+    return n->gpus_now * (kind ? 3 : 7);
+}
+
+int64_t world_mig_used(const struct world *w, uint32_t node_ix, uint32_t kind, bool running_only)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < w->pods.n; i++) {
+        const struct w_pod *p = &w->pods.v[i];
+
+        if (p->node_ix == node_ix && !world_pod_is_terminal(p) &&
+            (p->phase == POD_RUNNING || !running_only))
+            sum += p->mig[kind];
     }
     return sum;
 }
@@ -252,12 +299,17 @@ static void pod_start(struct world *w, struct w_pod *p)
 {
     const struct w_node *n = &w->nodes[p->node_ix];
     int64_t running = 0;
+    bool fits;
 
     p->starts_at = INT64_MAX;
     for (size_t i = 0; i < w->pods.n; i++)
         if (w->pods.v[i].node_ix == p->node_ix && w->pods.v[i].phase == POD_RUNNING)
             running += w->pods.v[i].gpus;
-    if (running + p->gpus > n->gpus_now) {
+    fits = running + p->gpus <= (n->is_mig ? 0 : n->gpus_now);
+    for (uint32_t k = 0; k < MIG_KINDS; k++)
+        fits = fits && (!p->mig[k] || world_mig_used(w, p->node_ix, k, true) + p->mig[k] <=
+                                          world_mig(w, p->node_ix, k));
+    if (!fits) {
         w->faults->count[FAULT_POD_NOT_ADMITTED]++;
         world_pod_end(w, p, -1, "UnexpectedAdmissionError");
         return;
@@ -287,8 +339,15 @@ static bool pod_step(struct world *w, struct w_pod *p)
     if (!n->is_ready)
         return true;
     if (p->is_deleting && w->now >= p->gone_at) {
-        if (p->phase == POD_RUNNING && rng_one_in(w->rng, 2))
+        bool is_held = w->is_wide && !p->is_held && fault_hits(w->faults, FAULT_POD_HELD, 1000);
+
+        if (is_held || (p->phase == POD_RUNNING && rng_one_in(w->rng, 2)))
             world_pod_end(w, p, 143, "");
+        if (is_held) {
+            p->is_held = true;
+            p->gone_at = w->now + rng_between(w->rng, 10, 600) * USEC_PER_SEC;
+            return true;
+        }
         world_pod_remove(w, p);
         return false;
     }

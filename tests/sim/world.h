@@ -18,7 +18,7 @@
 #include "fault.h"
 #include "rng.h"
 
-enum { WORLD_NODES_MAX = 40, WORLD_NAME_MAX = 95 };
+enum { WORLD_NODES_MAX = 40, WORLD_NAME_MAX = 95, MIG_KINDS = 2 };
 
 struct w_node {
     char name[32];
@@ -30,6 +30,7 @@ struct w_node {
     int64_t gpus_most;        /* most that were ever reported under this life */
     char block[16], rack[16]; /* "" : no such label */
     bool exists, is_ready, is_cordoned, is_tainted;
+    bool is_mig; /* its GPUs are MIG devices, all of one kind */
     usec_t not_ready_since, ready_since;
     usec_t turns_at; /* when what befell it ends; INT64_MAX never */
 };
@@ -43,7 +44,9 @@ struct w_pod {
     int16_t exit_code;
     char reason[32];
     int64_t gpus, cpu_milli, memory_bytes;
+    int64_t mig[MIG_KINDS];
     bool is_deleting;
+    bool is_held; /* its end was put off by a finalizer, once */
     bool is_foreign;
     bool is_orphan; /* its node was lost under it: the core may have moved on */
     usec_t bound_at, starts_at, ends_at, gone_at; /* plans; INT64_MAX never */
@@ -92,12 +95,15 @@ struct world {
     bool is_verbose;
     bool is_busy; /* most jobs run longer than the trouble lasts: there is no room left */
     bool is_calm; /* everything heals, nothing new happens */
+    bool is_wide; /* has MIG devices, and meets finalizers and evictions */
     uint32_t woe; /* so many times the usual trouble with requests and starting pods */
 };
 
 void world_init(struct world *w, const struct settings *settings, struct rng *rng,
                 struct faults *faults);
 void world_fini(struct world *w);
+/* Make it a wide one. */
+void world_widen(struct world *w);
 /* Let time pass up to now: kubelets, controllers and, unless calm, trouble. */
 void world_step(struct world *w, usec_t now);
 /* When something happens next by time alone; INT64_MAX never. */
@@ -112,6 +118,8 @@ struct w_pod *world_pod_create(struct world *w, const struct w_pod *p);
 void world_pod_bind(struct world *w, struct w_pod *p, const char *node);
 /* As the API does: at once when unbound or terminal, else after the kubelet stopped it. */
 void world_pod_delete(struct world *w, struct w_pod *p, usec_t grace_us);
+/* It is asked to save: some end well by that, after a while. */
+void world_pod_ask(struct world *w, struct w_pod *p, usec_t grace_us);
 /* Remove the object without asking anybody. */
 void world_pod_remove(struct world *w, struct w_pod *p);
 /* It ends by itself, Succeeded when exit_code is 0. */
@@ -119,6 +127,11 @@ void world_pod_end(struct world *w, struct w_pod *p, int16_t exit_code, const ch
 bool world_pod_is_terminal(const struct w_pod *p);
 /* GPUs that non-terminal pods on a node ask; ours_only leaves foreign ones out. */
 int64_t world_gpus_used(const struct world *w, uint32_t node_ix, bool ours_only);
+/* The resource of a kind of MIG devices; how many of them a node has now, and pods there ask: those
+ * that are not terminal, or that run. */
+const char *world_mig_name(uint32_t kind);
+int64_t world_mig(const struct world *w, uint32_t node_ix, uint32_t kind);
+int64_t world_mig_used(const struct world *w, uint32_t node_ix, uint32_t kind, bool running_only);
 
 void world_service_make(struct world *w, const struct w_service *s);
 bool world_service_drop(struct world *w, const char *ns, const char *name);

@@ -46,9 +46,14 @@ struct node_fact *world_node_fact(const struct world *w, uint32_t ix)
         if (w->n_nodes % 3 == 0) /* a reboot brings another driver */
             add_label(f, "nvidia.com/cuda.driver-version.full",
                       (ix + n->boots) % 2 ? "550.54.15" : "535.104.5");
-        add_amount(&f->capacity, &f->n_capacity, "nvidia.com/gpu", n->gpus);
+        for (uint32_t k = 0; k < MIG_KINDS; k++)
+            if (world_mig(w, ix, k))
+                add_amount(&f->allocatable, &f->n_allocatable, world_mig_name(k),
+                           world_mig(w, ix, k));
+        if (!n->is_mig)
+            add_amount(&f->capacity, &f->n_capacity, "nvidia.com/gpu", n->gpus);
         /* a key that has vanished is as bad as a zero */
-        if (n->gpus_now > 0 || n->boots % 2)
+        if (!n->is_mig && (n->gpus_now > 0 || n->boots % 2))
             add_amount(&f->allocatable, &f->n_allocatable, "nvidia.com/gpu", n->gpus_now);
     }
     if (n->model == MODELS_MAX) { /* a reboot cuts its GPU otherwise */
@@ -89,6 +94,9 @@ struct pod_fact *world_pod_fact(const struct world *w, const struct w_pod *p)
     add_amount(&f->requests, &f->n_requests, "pods", 1);
     if (p->gpus)
         add_amount(&f->requests, &f->n_requests, "nvidia.com/gpu", p->gpus);
+    for (uint32_t k = 0; k < MIG_KINDS; k++)
+        if (p->mig[k])
+            add_amount(&f->requests, &f->n_requests, world_mig_name(k), p->mig[k]);
     f->job = p->job;
     memcpy(f->role, p->role, sizeof(f->role));
     f->index = p->index;

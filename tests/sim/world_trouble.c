@@ -109,7 +109,7 @@ static void foreign_arrives(struct world *w)
     struct w_pod like = {.is_foreign = true, .ns = "other", .cpu_milli = 1000};
     struct w_pod *p;
 
-    if (!n->exists || !n->is_ready || room <= 0)
+    if (!n->exists || !n->is_ready || room <= 0 || n->is_mig)
         return;
     if (!fault_hits(w->faults, FAULT_FOREIGN_POD, 10000))
         return;
@@ -135,10 +135,22 @@ static void remove_some(struct world *w)
         world_pod_remove(w, p);
 }
 
+/* A drain: the kubelet stops a pod that the daemon wants to run on. */
+static void drive_out(struct world *w)
+{
+    struct w_pod *p = w->pods.n ? &w->pods.v[rng_below(w->rng, (uint32_t)w->pods.n)] : NULL;
+
+    if (p && p->phase == POD_RUNNING && !p->is_foreign && !p->is_deleting &&
+        fault_hits(w->faults, FAULT_POD_DRIVEN_OUT, 1000))
+        world_pod_delete(w, p, 30 * USEC_PER_SEC);
+}
+
 void world_trouble(struct world *w)
 {
     if (!w->faults->is_on)
         return;
+    if (w->is_wide && rng_one_in(w->rng, 5))
+        drive_out(w);
     if (rng_one_in(w->rng, 20))
         trouble_node(w);
     if (rng_one_in(w->rng, 30))
