@@ -529,6 +529,20 @@ void job_time_up(struct state *s, struct job *j, struct effects *fx)
     }
 }
 
+/* Why the pod that it had is not there; NULL: it is, or is still to be made. One that is bound to
+ * no node is another of its name. */
+static const char *lost_meanwhile(const struct job *j, const struct member *m)
+{
+    bool may_be_unbound = j->state == JOB_STARTING && j->demand->has_after;
+
+    if (m->is_new || m->waits)
+        return NULL;
+    if (!m->is_seen)
+        return "was gone when the daemon came back";
+    return m->phase == MEMBER_PLACED && !may_be_unbound ? "was replaced by another pod of its name"
+                                                        : NULL;
+}
+
 void job_resume(struct state *s, struct job *j, struct effects *fx)
 {
     if (j->is_resumed)
@@ -550,9 +564,8 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
             (j->state == JOB_STARTING && j->demand->has_after))
             (void)effects_add(fx, EFFECT_GANG_START, j->id);
         for (uint32_t i = 0; i < j->n_members; i++)
-            if (!mended_resume(j, &j->members[i], fx) && !j->members[i].is_seen &&
-                !j->members[i].is_new && !j->members[i].waits)
-                job_member_gone(s, j, &j->members[i], "was gone when the daemon came back", fx);
+            if (!mended_resume(j, &j->members[i], fx) && lost_meanwhile(j, &j->members[i]))
+                job_member_gone(s, j, &j->members[i], lost_meanwhile(j, &j->members[i]), fx);
     }
     later_look(j, fx);
 }

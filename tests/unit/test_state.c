@@ -408,6 +408,48 @@ static struct spec *asking(const char *base, uint32_t n)
     return s;
 }
 
+/* As a start finds it, in which all members but the first are seen as they were. */
+static void come_back(struct core *c, struct job *j)
+{
+    struct event ev = {.kind = EV_POD_SEEN, .u.pod = xcalloc(1, sizeof(struct pod_fact))};
+    struct pod_fact *p = ev.u.pod;
+
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        job_set_phase(j, &j->members[i], MEMBER_PLACED);
+        j->members[i].uid[0] = '\0';
+        j->members[i].is_seen = j->is_resumed = false;
+        if (i)
+            core_see(c, j, i, POD_RUNNING, 0);
+    }
+    (void)str_copy(p->ns, sizeof(p->ns), j->ns);
+    (void)job_pod_name(p->name, j, &j->members[0]);
+    (void)str_copy(p->uid, sizeof(p->uid), "another");
+    (void)str_copy(p->role, sizeof(p->role), j->demand->roles[0].name);
+    p->phase = POD_PENDING;
+    p->job = j->id;
+    p->attempt = j->attempt;
+    (void)core_apply(c, &ev);
+    core_up(c);
+}
+
+static void a_pod_without_a_node_is_not_the_one_that_a_crash_left(void **state)
+{
+    struct core *c = *state;
+    struct job *j;
+
+    j = core_running(c, site_spec("runs", 2, 8));
+    come_back(c, j);
+    assert_int_equal(j->state, JOB_RESTARTING);
+    assert_non_null(strstr(job_reason_text(j), "was replaced by another pod"));
+    j = core_job(c, core_submit(c, site_spec("starts", 2, 8)));
+    (void)core_cycle(c);
+    core_see_all(c, j->id, POD_PENDING);
+    assert_int_equal(j->state, JOB_STARTING);
+    come_back(c, j);
+    assert_int_equal(j->state, JOB_STOPPING);
+    assert_int_equal(j->outcome, JOB_PENDING);
+}
+
 static void names_that_no_node_has_leave_room_for_those_of_nodes(void **state)
 {
     struct core *c = *state;
@@ -543,6 +585,7 @@ int main(void)
         TEST(a_full_store_refuses_submissions_and_takes_cancels),
         TEST(a_late_answer_of_an_attempt_that_is_over_changes_nothing),
         TEST(members_of_a_lost_node_move_on_and_stay_charged_to_it),
+        TEST(a_pod_without_a_node_is_not_the_one_that_a_crash_left),
         TEST(a_drained_pod_is_lost_and_neither_a_success_nor_a_failure),
         TEST(names_that_no_node_has_leave_room_for_those_of_nodes),
         TEST(disk_is_counted_like_any_other_resource),
