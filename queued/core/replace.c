@@ -167,8 +167,7 @@ bool replace_is_good(const struct state *s, const struct job *j, uint32_t node_i
 static bool may_take(const struct job *j, const struct member *m, const struct node *n)
 {
     const struct demand_role *role = &j->demand->roles[m->role];
-    struct resources asks, free_now;
-    uint32_t pods = 1; /* with those that may join there */
+    struct resources asks, others, free_now;
 
     if (!n->is_usable || n->ix == m->node_ix || place_excludes(j->excluded, n->ix))
         return false;
@@ -178,14 +177,16 @@ static bool may_take(const struct job *j, const struct member *m, const struct n
     node_free(n, &free_now);
     if (resources_times(&asks, &free_now, 1) == 0 || !role_allows(role, n))
         return false;
-    for (uint32_t i = 0; i < j->n_members; i++) {
+    for (uint32_t i = 0; i < j->n_members; i++) { /* with those that may join there */
         const struct member *o = &j->members[i];
 
-        pods +=
-            o != m && o->node_ix == n->ix &&
-            (o->phase == MEMBER_ABSENT || (o->mend == MEND_HOSTLESS && o->phase != MEMBER_KEPT));
+        if (o == m || o->node_ix != n->ix ||
+            (o->phase != MEMBER_ABSENT && (o->mend != MEND_HOSTLESS || o->phase == MEMBER_KEPT)))
+            continue;
+        state_pod_asks(j, o->role, &others);
+        resources_add(&asks, &others);
     }
-    return resources_times(&asks, &free_now, pods) == pods;
+    return resources_times(&asks, &free_now, 1) == 1;
 }
 
 /* What binds the member to the others. */

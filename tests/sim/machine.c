@@ -229,8 +229,10 @@ static void keep_past(struct sim *s, int which)
         const struct tenant *t = tenant_of(s, i);
 
         s->has_past[which][i] = t != NULL;
-        if (t)
-            memcpy(s->past[which][i], t->past, sizeof(s->past[which][i]));
+        if (!t)
+            continue;
+        memcpy(s->past[which][i], t->past, sizeof(s->past[which][i]));
+        s->pace[which][i] = t->pace;
     }
 }
 
@@ -265,6 +267,10 @@ static void check_past(struct sim *s)
         if (memcmp(t->past, s->past[0][i], sizeof(s->past[0][i])) != 0 &&
             memcmp(t->past, s->past[1][i], sizeof(s->past[1][i])) != 0)
             s->failed = err_set(&s->err, ERR_INTERNAL, "past use of %s was lost or doubled",
+                                s->first.tenants[i].path);
+        else if (memcmp(&t->pace, &s->pace[0][i], sizeof(t->pace)) != 0 &&
+                 memcmp(&t->pace, &s->pace[1][i], sizeof(t->pace)) != 0)
+            s->failed = err_set(&s->err, ERR_INTERNAL, "how long runs of %s are was lost",
                                 s->first.tenants[i].path);
         else if (!is_sum_of_users(s, (uint32_t)(t - s->state->tenants.v)))
             s->failed =

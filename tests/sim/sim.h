@@ -70,6 +70,7 @@ struct sim {
     int64_t our_bytes[SIM_NODES_MAX]; /* the same, memory of shared ones */
     int64_t our_mig[MIG_KINDS][SIM_NODES_MAX];
     struct share_past past[2][SIM_TENANTS][MODELS_MAX]; /* stored last, and before a crash */
+    struct tenant_pace pace[2][SIM_TENANTS];
     bool has_past[2][SIM_TENANTS]; /* by the order of first; else it was not configured */
     uint64_t n_turns, n_starts, n_effects, n_jobs_ended, n_moved;
     uint64_t rows[FSM_ROWS_MAX];            /* transitions seen, by row of the table */

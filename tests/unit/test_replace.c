@@ -200,6 +200,42 @@ static void members_that_move_in_one_turn_are_told_of_by_one_start(void **state)
     check(c);
 }
 
+static void cordon(struct core *c, const char *node, bool is_cordoned)
+{
+    struct node_fact *fact = site_node(node, "b0", node[1] < '2' ? "r0" : "r1", SITE_H100, 8);
+
+    fact->is_cordoned = is_cordoned;
+    core_node(c, fact);
+}
+
+/* Of 5 and 4 GPUs, on nodes that take no work when they are lost; then one does. */
+static void lost_pods_of_two_roles_get_one_host_only_if_both_fit(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 1, 8);
+    struct job *j;
+
+    (void)placed(c, 1, NULL);
+    site_role(s, "five", 1, 5);
+    site_role(s, "four", 1, 4);
+    s->failure.scope = SPEC_SCOPE_POD;
+    j = core_running(c, s);
+    assert_int_not_equal(j->members[1].node_ix, j->members[2].node_ix);
+    for (uint32_t i = 1; i < 3; i++) {
+        cordon(c, host(c, j, i), true);
+        core_gone(c, j, i);
+    }
+    cordon(c, host(c, j, 1), false);
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(j->members[2].mend, MEND_HOSTLESS);
+    check(c);
+    cordon(c, host(c, j, 2), false);
+    assert_int_equal(core_cycle(c), 1);
+    assert_int_equal(j->members[2].mend, MEND_STARTING);
+    assert_int_not_equal(j->members[1].node_ix, j->members[2].node_ix);
+    check(c);
+}
+
 #define WITH(f) cmocka_unit_test_setup_teardown(f, core_set_up, core_tear_down)
 
 int main(void)
@@ -213,6 +249,7 @@ int main(void)
         WITH(a_gang_on_one_required_host_is_undone),
         WITH(hosts_are_replaced_only_so_many_times),
         WITH(a_member_that_was_seen_bound_is_not_moved),
+        WITH(lost_pods_of_two_roles_get_one_host_only_if_both_fit),
         WITH(members_that_move_in_one_turn_are_told_of_by_one_start),
     };
 
