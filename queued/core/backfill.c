@@ -45,24 +45,27 @@ void backfill_slot_moved(struct backfill *b, const struct reservation *r)
             backfill_log(b, r->held.v[i].node_ix);
 }
 
-/* One that holds nobody back. */
-static void reservation_forget(struct backfill *b, struct reservation *r)
+/* A plan that is not needed. */
+static void plan_drop(struct backfill *b, struct reservation *plan)
 {
-    vec_fini(&r->held);
-    backfill_fork_over(b, r->fork);
-    *r = (struct reservation){0};
+    vec_fini(&plan->held);
+    backfill_fork_over(b, plan->fork);
 }
 
+/* Its fork stays with the slot, as memory for the next one. */
 static void reservation_drop(struct backfill *b, struct reservation *r)
 {
     backfill_slot_moved(b, r);
-    reservation_forget(b, r);
+    vec_fini(&r->held);
+    *r = (struct reservation){.fork = r->fork};
 }
 
 void backfill_destroy(struct backfill *b)
 {
-    for (int m = 0; m < SLOTS; m++)
+    for (int m = 0; m < SLOTS; m++) {
         reservation_drop(b, &b->of[m]);
+        cluster_fork_free(b->of[m].fork);
+    }
     cluster_fork_free(b->scratch);
     vec_fini(&b->closed);
     free(b);
@@ -383,12 +386,13 @@ void backfill_blocked(struct state *s, struct job *j, usec_t now)
             r = swap;
             to = &b->of[m];
         }
-        reservation_forget(b, &r);
+        plan_drop(b, &r);
     }
     if (own && backfill_fits(s, own) && (!best.job.v || best.at >= own->at)) {
-        reservation_forget(b, &best);
+        plan_drop(b, &best);
     } else if (to) {
         reservation_drop(b, to);
+        backfill_fork_over(b, to->fork);
         *to = best;
         to->is_inside = is_inside(s, backfill_model_of(b, (uint32_t)(to - b->of)), j);
     }

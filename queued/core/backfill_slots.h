@@ -17,7 +17,7 @@ struct reservation {
     usec_t at;
     usec_t planned_at; /* last look for an earlier one */
     VEC(struct held) held;
-    struct cluster *fork; /* the cluster at `at`, with the gang in place */
+    struct cluster *fork; /* the cluster at `at`, with the gang in place; no job: memory */
     uint64_t stamp;       /* of the cluster that fork was made of; 0: not made */
     bool fits;            /* the gang had room on its hosts then */
     bool is_inside;       /* its tenant had quota left at the last cycle */
@@ -28,7 +28,7 @@ struct backfill {
     uint32_t width, n; /* slots in use */
     struct reservation of[BACKFILL_SLOTS_MAX];
     const struct cluster *beside[BACKFILL_SLOTS_MAX];
-    struct cluster *scratch; /* of plan(), and of a reservation that is over; NULL: none */
+    struct cluster *scratch; /* of plan(); NULL: none */
     uint64_t gen;
     uint32_t opened[BACKFILL_LOG]; /* [gen - 1]: what the last move may have opened, round */
     VEC(uint64_t) closed;          /* of closed_to() */
