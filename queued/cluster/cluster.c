@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.c - nodes and counted pods; the one place where `used` and the histograms move.
  *
- * Every change of a node goes between count_out() and count_in(), so the histograms follow.
+ * Every change of a node goes between count_out() and count_in(), or is recounted, so the
+ * histograms follow.
  */
 #include "cluster/cluster.h"
 
@@ -81,10 +82,15 @@ struct node *cluster_find(const struct cluster *c, const char *name)
     return n;
 }
 
-/* Every change of a node begins here. */
-static void count_out(struct cluster *c, struct node *n)
+static void log_changed(struct cluster *c, const struct node *n)
 {
     c->changed_log[c->changed++ % CHANGED_LOG] = n->ix;
+}
+
+/* Every change of a node but of what is used begins here. */
+static void count_out(struct cluster *c, struct node *n)
+{
+    log_changed(c, n);
     if (n->is_counted)
         topology_count(&c->topology, n, n->counted_free, -1);
     n->is_counted = false;
@@ -268,40 +274,6 @@ void cluster_drain(struct cluster *c, const char *node, const char *text, usec_t
     judge(c, n);
 }
 
-/* Its version, interned. */
-static uint32_t driver_of(struct cluster *c, const struct node *n)
-{
-    struct node_marks marks = node_marks_of(n);
-    struct str version = {0};
-    uint32_t ix = 0;
-
-    node_marks_driver(&marks, &version);
-    while (ix < c->drivers.n && strcmp(c->drivers.v[ix].version, str_text(&version)) != 0)
-        ix++;
-    if (ix == c->drivers.n)
-        *vec_push(&c->drivers) = (struct driver){.version = xstrdup(str_text(&version))};
-    str_fini(&version);
-    return ix;
-}
-
-static int newer(const struct driver *a, const struct driver *b)
-{
-    int by_number = version_compare(a->version, b->version);
-
-    return by_number ? by_number : strcmp(a->version, b->version);
-}
-
-uint32_t cluster_older_driver(const struct cluster *c, uint32_t driver)
-{
-    uint32_t best = IX_NONE;
-
-    for (uint32_t i = 0; i < c->drivers.n; i++)
-        if ((driver == IX_NONE || newer(&c->drivers.v[i], &c->drivers.v[driver]) < 0) &&
-            (best == IX_NONE || newer(&c->drivers.v[i], &c->drivers.v[best]) > 0))
-            best = i;
-    return best;
-}
-
 /* All of its GPUs, whole or cut up. No node has more MIG devices than this. */
 static int64_t parts_of(const struct cluster *c, const struct node *n)
 {
@@ -400,7 +372,7 @@ struct node *cluster_node_seen(struct cluster *c, struct node_fact *fact)
         n->model = n->is_shared_gpu ? MODELS_MAX : gpus_model(c->settings, n);
         marks = node_marks_of(n);
         n->pool = node_marks_pool(&marks, c->settings);
-        n->driver = driver_of(c, n);
+        n->driver = cluster_driver_of(c, n);
         topology_add(&c->topology, n);
     }
     set_total(c, n);
@@ -454,22 +426,33 @@ void cluster_reset(struct cluster *c, const struct settings *settings)
     c->list_gen++;
 }
 
+/* What is used of it has changed, and nothing else. */
+static void recount(struct cluster *c, struct node *n)
+{
+    int64_t free_gpus = node_free_gpus(n);
+
+    log_changed(c, n);
+    if (n->is_usable)
+        cluster_set_free(c, n->ix, (uint8_t)free_gpus);
+    if (!n->is_counted)
+        return;
+    topology_recount(&c->topology, n, n->counted_free, free_gpus);
+    n->counted_free = free_gpus;
+}
+
 static void take(struct cluster *c, struct node *n, const struct resources *asks)
 {
-    count_out(c, n);
     resources_add(&n->used, asks);
-    count_in(c, n);
+    recount(c, n);
     c->taken_any++;
 }
 
 static void give(struct cluster *c, struct node *n, const struct resources *asks)
 {
-    bool is_exact;
+    bool is_exact = resources_sub(&n->used, asks);
 
-    count_out(c, n);
-    is_exact = resources_sub(&n->used, asks);
     assert(is_exact);
-    count_in(c, n);
+    recount(c, n);
     wake_for(c, n);
 }
 

@@ -79,6 +79,8 @@ struct node *cluster_find(const struct cluster *c, const char *name); /* NULL: n
 /* The node of this name, imaginary when unknown ("" gives IX_NONE). */
 uint32_t cluster_node_named(struct cluster *c, const char *name);
 
+/* The version of a known node, interned; of cluster.c alone. */
+uint32_t cluster_driver_of(struct cluster *c, const struct node *n);
 /* The newest driver that is older than this one (IX_NONE: of all); IX_NONE: none is. */
 uint32_t cluster_older_driver(const struct cluster *c, uint32_t driver);
 

@@ -248,6 +248,32 @@ void topology_count(struct topology *t, const struct node *n, int64_t free_gpus,
         }
 }
 
+static void histogram_move(struct free_histogram *h, size_t from, size_t to)
+{
+    h->count[from]--;
+    h->count[to]++;
+    h->free_gpus += to - from; /* wraps around for less */
+    if (h->most < to)
+        h->most = (uint32_t)to;
+    while (h->most && !h->count[h->most])
+        h->most--;
+}
+
+void topology_recount(struct topology *t, const struct node *n, int64_t was, int64_t free_gpus)
+{
+    size_t from = was > NODE_GPUS_MAX ? NODE_GPUS_MAX : (size_t)was;
+    size_t to = free_gpus > NODE_GPUS_MAX ? NODE_GPUS_MAX : (size_t)free_gpus;
+
+    if (was == free_gpus || n->model >= MODELS_MAX)
+        return;
+    histogram_move(t->all[n->model], from, to);
+    for (uint32_t h = 0; h < t->settings->n_hierarchies; h++)
+        for (uint32_t ix = n->domain[h]; ix != IX_NONE; ix = t->domains.v[ix]->parent) {
+            histogram_move(t->domains.v[ix]->by_model[n->model], from, to);
+            t->free_of.v[ix] += (uint64_t)(free_gpus - was);
+        }
+}
+
 uint64_t histogram_slots(const struct free_histogram *h, uint32_t gpus)
 {
     uint64_t slots = 0;
@@ -260,12 +286,15 @@ uint64_t histogram_slots(const struct free_histogram *h, uint32_t gpus)
     return slots;
 }
 
+uint32_t topology_around(const struct topology *t, uint32_t domain_ix, uint32_t level)
+{
+    while (domain_ix != IX_NONE && t->domains.v[domain_ix]->level > level)
+        domain_ix = t->domains.v[domain_ix]->parent;
+    return domain_ix != IX_NONE && t->domains.v[domain_ix]->level == level ? domain_ix : IX_NONE;
+}
+
 uint32_t topology_domain_at(const struct topology *t, const struct node *n, uint32_t hierarchy,
                             uint32_t level)
 {
-    uint32_t ix = n->domain[hierarchy];
-
-    while (ix != IX_NONE && t->domains.v[ix]->level > level)
-        ix = t->domains.v[ix]->parent;
-    return ix != IX_NONE && t->domains.v[ix]->level == level ? ix : IX_NONE;
+    return topology_around(t, n->domain[hierarchy], level);
 }

@@ -65,10 +65,14 @@ void topology_add(struct topology *t, struct node *n);
 void topology_remove(struct topology *t, struct node *n);
 /* Count a usable node with f free GPUs in or out (delta +1 or -1) of all its domains. */
 void topology_count(struct topology *t, const struct node *n, int64_t free_gpus, int delta);
+/* One that is counted with `was` has f free GPUs now. */
+void topology_recount(struct topology *t, const struct node *n, int64_t was, int64_t free_gpus);
 /* The same in one histogram, made where it is missing. */
 void histogram_count(struct free_histogram **h, int64_t free_gpus, int delta);
 /* Slots for pods of gpus (>= 1) GPUs. */
 uint64_t histogram_slots(const struct free_histogram *h, uint32_t gpus);
+/* The domain at a level that has this one in it or is it, IX_NONE when there is none. */
+uint32_t topology_around(const struct topology *t, uint32_t domain_ix, uint32_t level);
 /* Domain of a node at a level, IX_NONE when it has none. */
 uint32_t topology_domain_at(const struct topology *t, const struct node *n, uint32_t hierarchy,
                             uint32_t level);

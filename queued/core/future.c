@@ -31,13 +31,17 @@ void future_ends(const struct state *s, usec_t (*end)(const struct job *j), endi
 static void change(struct cluster *fork, const struct job *j,
                    void (*what)(struct cluster *, uint32_t, const struct resources *))
 {
+    uint32_t role = IX_NONE;
+    struct resources asks;
+
     for (uint32_t i = 0; i < j->n_members; i++) {
         const struct member *m = &j->members[i];
-        struct resources asks;
 
         if (m->phase > MEMBER_RUNNING)
             continue; /* holds nothing any more */
-        state_pod_asks(j, m->role, &asks);
+        if (m->role != role)
+            state_pod_asks(j, m->role, &asks);
+        role = m->role;
         what(fork, m->node_ix, &asks);
     }
 }
