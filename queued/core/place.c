@@ -147,11 +147,13 @@ static void rate(const struct paper *p, struct score *ret)
 
     for (size_t i = 0; i < p->hosts.n; i++) {
         const struct place_host *h = &p->hosts.v[i];
-        const struct node *node = p->c->nodes.v[h->node_ix];
-        int64_t used = p->wish->on_empty ? 0 : node->used.amount[resource];
+        const struct node *node;
+        int64_t used;
 
         if (!h->pods)
             continue;
+        node = p->c->nodes.v[h->node_ix];
+        used = p->wish->on_empty ? 0 : node->used.amount[resource];
         hosts[n++] = h->node_ix;
         share_add(&share, node->total.amount[resource], used + (d->gpus ? h->gpus : h->cpu_milli));
     }
@@ -180,6 +182,30 @@ static bool try_gathered(struct paper *p, uint32_t level)
     return true;
 }
 
+/* No placement costs less: of what is so large, by what hosts and domains have at most. */
+static uint64_t least_cost(const struct paper *p)
+{
+    const struct topology *t = &p->c->topology;
+    uint32_t h = p->wish->demand->hierarchy;
+    const struct hierarchy_setting *setting = &p->c->settings->hierarchies[h];
+    uint64_t most = (uint64_t)p->c->most_gpus, cost = SCORE_LEAST_COST;
+
+    if (p->gpus <= most || !most)
+        return cost;
+    cost += (p->gpus - 1) / most * SCORE_HOST_COST;
+    for (uint32_t l = 0; l < setting->n_levels; l++) {
+        uint32_t nodes = 1;
+
+        for (size_t i = 0; i < t->by_level[h][l].n; i++) {
+            const struct domain *d = t->domains.v[t->by_level[h][l].v[i]];
+
+            nodes = d->n_nodes > nodes ? d->n_nodes : nodes;
+        }
+        cost += (p->gpus - 1) / (most * nodes) * (uint64_t)setting->levels[l].cost;
+    }
+    return cost;
+}
+
 /* Can nothing that is still tried win? */
 static bool is_unbeatable(const struct paper *p)
 {
@@ -188,7 +214,7 @@ static bool is_unbeatable(const struct paper *p)
     if (!p->is_found || p->wish->is_check || p->wish->rule != PLACE_SCORE)
         return p->is_found && p->wish->is_check;
     if (p->wish->on_empty)
-        return p->best.cost == SCORE_LEAST_COST;
+        return p->best.cost <= p->least_cost;
     if (p->least_free) /* no host for it has less free, nor more GPUs */
         packing = (has - p->least_free + p->gpus) * 1000 / has;
     return p->best.total >= score_most(p->c->settings, packing);
@@ -296,7 +322,7 @@ static bool try_hosts(struct paper *p, uint32_t left)
     bool fits = false;
 
     if (p->wish->on_empty) /* one that is free holds it as well as another */
-        return try_empty_host(p, p->gpus);
+        return p->gpus <= (uint64_t)p->c->most_gpus && try_empty_host(p, p->gpus);
     for (uint64_t f = p->gpus; f <= NODE_GPUS_MAX && left; f++)
         if (p->c->n_free[f])
             fits |= try_hosts_with(p, (uint32_t)f, &left);
@@ -417,6 +443,7 @@ static void read_wish(struct paper *p)
 {
     const struct place_wish *w = p->wish;
     const struct demand *d = w->demand;
+    int64_t least = FREE_NONE;
 
     p->only_free = !w->on_empty;
     p->required = w->is_relaxed ? IX_NONE : d->required;
@@ -426,7 +453,10 @@ static void read_wish(struct paper *p)
         p->pods += p->counts[r];
         p->gpus += p->counts[r] * (uint64_t)d->roles[r].each.amount[RES_GPUS];
         p->only_free &= p->counts[r] == 0 || d->roles[r].each.amount[RES_GPUS] > 0;
+        if (p->counts[r] && d->roles[r].each.amount[RES_GPUS] < least)
+            least = d->roles[r].each.amount[RES_GPUS];
     }
+    p->least_gpus = p->only_free ? (uint32_t)least : 0;
 }
 
 /* What one pod of each role takes, shares filled in. false: not known yet. */
@@ -492,6 +522,7 @@ bool place_gang(const struct cluster *c, const struct place_wish *wish, struct p
     order_roles(&p);
     list_dims(&p);
     read_wish(&p);
+    p.least_cost = wish->on_empty ? least_cost(&p) : 0;
     p.members = xcalloc(p.pods, sizeof(*p.members));
     p.best_members = xcalloc(p.pods, sizeof(*p.best_members));
     try_drivers(&p);

@@ -20,17 +20,17 @@ struct unit {
 
 typedef VEC(struct unit) unit_list;
 
-static bool is_open(const struct paper *p, const struct node *n)
+static bool is_open(const struct paper *p, uint32_t node_ix)
 {
     const struct place_wish *w = p->wish;
     const struct topology *t = &p->c->topology;
 
-    if (!n->is_usable || place_excludes(w->excluded, n->ix))
+    if (p->c->free_of.v[node_ix] == FREE_NONE || place_excludes(w->excluded, node_ix))
         return false;
-    if (w->closed && (w->closed[n->ix / 64] >> (n->ix % 64) & 1))
+    if (w->closed && (w->closed[node_ix / 64] >> (node_ix % 64) & 1))
         return false;
-    return !w->within ||
-           topology_domain_at(t, n, w->within->hierarchy, w->within->level) == w->within->ix;
+    return !w->within || topology_domain_at(t, p->c->nodes.v[node_ix], w->within->hierarchy,
+                                            w->within->level) == w->within->ix;
 }
 
 static int64_t free_of(const struct paper *p, const struct node *n, uint32_t dim)
@@ -46,20 +46,43 @@ static int64_t free_of(const struct paper *p, const struct node *n, uint32_t dim
     return least < 0 ? 0 : least; /* foreign pods may have taken more than there is */
 }
 
-void gather_node(struct paper *p, uint32_t node_ix)
+/* GPUs free on an open host, the least of all forks, where that is known without a look at it. */
+static uint32_t free_at_a_glance(const struct paper *p, uint32_t node_ix)
+{
+    uint32_t least = p->c->free_of.v[node_ix];
+
+    for (uint32_t i = 0; i < p->wish->n_beside; i++) {
+        uint32_t other = p->wish->beside[i]->free_of.v[node_ix];
+
+        least = other < least ? other : least; /* FREE_NONE is more than any */
+    }
+    return least;
+}
+
+static void gather_host(struct paper *p, uint32_t node_ix, uint32_t domain)
 {
     const struct node *n = p->c->nodes.v[node_ix];
+    uint32_t free_gpus = free_at_a_glance(p, node_ix);
     struct place_host *h;
 
-    if ((p->only_free && p->c->free_of.v[node_ix] == 0) || !is_open(p, n))
+    if ((p->only_free && p->c->free_of.v[node_ix] == 0) || !is_open(p, node_ix))
         return;
     vec_reserve(&p->hosts, p->hosts.n + 1); /* what is not set here is set before it is read */
     h = &p->hosts.v[p->hosts.n++];
     h->node_ix = node_ix;
+    h->domain = domain;
     h->pods = 0;
     h->gpus = h->cpu_milli = 0;
+    h->free.amount[RES_GPUS] = free_gpus;
+    if (free_gpus < p->least_gpus)
+        return; /* it has no slot for any role, and counts for what is free around it */
     for (uint32_t k = 0; k < p->n_dims; k++)
         h->free.amount[p->dims[k]] = free_of(p, n, p->dims[k]);
+}
+
+void gather_node(struct paper *p, uint32_t node_ix)
+{
+    gather_host(p, node_ix, p->c->nodes.v[node_ix]->domain[p->wish->demand->hierarchy]);
 }
 
 /* All usable nodes of a domain, narrower domains first, in path order. */
@@ -72,7 +95,7 @@ void gather_domain(struct paper *p, uint32_t domain_ix)
     for (size_t i = 0; i < d->children.n; i++)
         gather_domain(p, d->children.v[i]);
     for (size_t i = 0; i < d->nodes.n; i++)
-        gather_node(p, d->nodes.v[i]);
+        gather_host(p, d->nodes.v[i], domain_ix);
 }
 
 void gather_all(struct paper *p)
@@ -89,13 +112,11 @@ void gather_all(struct paper *p)
 /* Cut a run into units by the domain of a level; hosts without one stand alone. */
 static void split(const struct paper *p, size_t first, size_t n, uint32_t level, unit_list *ret)
 {
-    uint32_t hierarchy = p->wish->demand->hierarchy;
     uint32_t last = IX_NONE;
 
     for (size_t i = first; i < first + n; i++) {
         const struct place_host *h = &p->hosts.v[i];
-        uint32_t d =
-            topology_domain_at(&p->c->topology, p->c->nodes.v[h->node_ix], hierarchy, level);
+        uint32_t d = topology_around(&p->c->topology, h->domain, level);
         struct unit *u;
 
         if (d == IX_NONE || d != last)
@@ -120,11 +141,10 @@ static uint64_t cut_to_slices(struct paper *p)
     split(p, 0, p->hosts.n, d->slice_level, &units);
     for (size_t i = 0; i < units.n; i++) {
         const struct unit *u = &units.v[i];
-        const struct node *n = p->c->nodes.v[p->hosts.v[u->first].node_ix];
         uint64_t keep = u->slots - u->slots % d->slice_size;
 
-        if (!is_host &&
-            topology_domain_at(&p->c->topology, n, d->hierarchy, d->slice_level) == IX_NONE)
+        if (!is_host && topology_around(&p->c->topology, p->hosts.v[u->first].domain,
+                                        d->slice_level) == IX_NONE)
             keep = 0;
         sum += keep;
         for (size_t k = u->first; k < u->first + u->n; k++) {
@@ -188,6 +208,8 @@ static uint64_t count_slots(struct paper *p, uint32_t role)
         const struct node *n = p->c->nodes.v[h->node_ix];
 
         h->taken = h->slots = 0;
+        if (h->free.amount[RES_GPUS] < r->each.amount[RES_GPUS])
+            continue;
         if (model != MODELS_MAX && n->model != model)
             continue;
         if (p->driver != IX_NONE && r->same_driver && n->driver != p->driver)

@@ -14,6 +14,7 @@
 /* A node of the domain under trial. */
 struct place_host {
     uint32_t node_ix;
+    uint32_t domain;         /* the node's lowest in the hierarchy of the gang; IX_NONE: none */
     uint32_t slots;          /* pods of the role at hand that still fit */
     uint32_t taken;          /* pods of the role at hand that were put here */
     uint32_t pods;           /* of all roles, put here */
@@ -34,7 +35,8 @@ struct paper {
     uint32_t least_free;                /* on the first host found for the only pod; 0: none yet */
     uint64_t gpus;                      /* of all pods */
     uint32_t dims[RESOURCES_MAX], n_dims; /* of resources that matter */
-    bool only_free; /* every pod has GPUs: a host or domain without free ones takes none */
+    bool only_free;      /* every pod has GPUs: a host or domain without free ones takes none */
+    uint32_t least_gpus; /* of a pod, where only_free; else 0 */
     struct resources each[JOB_ROLES_MAX];
     uint32_t order[JOB_ROLES_MAX]; /* roles, most GPUs first */
     uint32_t n_apart;              /* the pods at hand are so many spares, of no slice; 0: others */
@@ -44,6 +46,7 @@ struct paper {
     bool is_found;
     struct placement_member *best_members; /* of the best so far */
     struct score best;
+    uint64_t least_cost; /* on_empty: no placement costs less */
 };
 
 void gather_node(struct paper *p, uint32_t node_ix);
