@@ -3,13 +3,14 @@
  * beside the bare loop of bare_loop.h.
  *
  * usage: bench_cycle [-o json] [--nodes N] [--pending N] [--load PERCENT] [--signatures N]
- *                    [--decisions N] [--only decide|place|ended|verdict]
- * Hosts of 8 GPUs, 50 tenants. "decision" is cycle_next() with state_apply() of what it found; the
- * load is kept by ending running gangs, the queue by submitting one for each that starts.
- * "ended": one gang ends, then decisions until there are none. "verdict": a gang that cannot start
- * is asked for; "place": place_gang() alone. Each line is a process of its own, for its memory, and
- * each part of it ends after PART_SECS of processor time. Without options: the table of README.md.
- * Ends with 1 when a goal is missed.
+ *                    [--decisions N] [--seed N] [--only decide|place|ended|verdict]
+ * Hosts of 8 GPUs, 50 tenants; of the seed (1) is which gangs wait, for whom, and which end.
+ * "decision" is cycle_next() with state_apply() of what it found; the load is kept by ending
+ * running gangs, the queue by submitting one for each that starts. "ended": one gang ends, then
+ * decisions until there are none. "verdict": a gang that cannot start is asked for; "place":
+ * place_gang() alone. Each line is a process of its own, for its memory, and each part of it ends
+ * after PART_SECS of processor time. Without options: the table of README.md. Ends with 1 when a
+ * goal is missed.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ enum { GOAL_MEAN_NS = 15000, GOAL_P99_NS = 100000, GOAL_VERDICT_NS = 20000, GOAL
 enum part { PART_DECIDE = 1, PART_ENDED = 2, PART_VERDICT = 4, PART_PLACE = 8, PART_ALL = 15 };
 
 struct options {
-    uint32_t nodes, pending, load, signatures, decisions;
+    uint32_t nodes, pending, load, signatures, decisions, seed;
     unsigned parts;
     bool is_json;
 };
@@ -134,7 +135,7 @@ static void bench_init(struct bench *b, const struct options *o)
 {
     struct core *c = &b->core;
 
-    *b = (struct bench){.o = o, .rng = 1, .gpus = (uint64_t)o->nodes * 8};
+    *b = (struct bench){.o = o, .rng = o->seed, .gpus = (uint64_t)o->nodes * 8};
     c->now = INT64_C(1790000000) * USEC_PER_SEC;
     site_settings_init(&c->settings);
     bench_tenants(&c->settings);
@@ -506,16 +507,14 @@ static int run_all(const struct options *asked)
 
 static int read_options(int argc, char **argv, struct options *o)
 {
-    static const struct option names[] = {{"nodes", required_argument, NULL, 'n'},
-                                          {"pending", required_argument, NULL, 'p'},
-                                          {"load", required_argument, NULL, 'l'},
-                                          {"signatures", required_argument, NULL, 's'},
-                                          {"decisions", required_argument, NULL, 'd'},
-                                          {"only", required_argument, NULL, 'O'},
-                                          {0}};
+    static const struct option names[] = {
+        {"nodes", required_argument, NULL, 'n'},     {"pending", required_argument, NULL, 'p'},
+        {"load", required_argument, NULL, 'l'},      {"signatures", required_argument, NULL, 's'},
+        {"decisions", required_argument, NULL, 'd'}, {"seed", required_argument, NULL, 'S'},
+        {"only", required_argument, NULL, 'O'},      {0}};
     int ch = 0;
 
-    *o = (struct options){.signatures = 300, .decisions = 5000, .parts = PART_ALL};
+    *o = (struct options){.signatures = 300, .decisions = 5000, .seed = 1, .parts = PART_ALL};
     while (ch = getopt_long(argc, argv, "o:", names, NULL), ch != -1) {
         uint32_t n = optarg ? (uint32_t)strtoul(optarg, NULL, 10) : 0;
 
@@ -529,6 +528,8 @@ static int read_options(int argc, char **argv, struct options *o)
             o->signatures = n;
         else if (ch == 'd' && n)
             o->decisions = n;
+        else if (ch == 'S')
+            o->seed = n;
         else if (ch == 'O' && strcmp(optarg, "decide") == 0)
             o->parts = PART_DECIDE;
         else if (ch == 'O' && strcmp(optarg, "ended") == 0)
@@ -552,7 +553,8 @@ int main(int argc, char **argv)
 
     if (read_options(argc, argv, &o)) {
         fprintf(stderr, "usage: bench_cycle [-o json] [--nodes N] [--pending N] [--load PERCENT] "
-                        "[--signatures N] [--decisions N] [--only decide|place|ended|verdict]\n");
+                        "[--signatures N] [--decisions N] [--seed N] "
+                        "[--only decide|place|ended|verdict]\n");
         return 2;
     }
     if (o.is_json)
