@@ -185,6 +185,9 @@ struct queued_spec {
     const char *checkpoint_path;   /* where it saves */
     const char *checkpoint_target; /* leader; NULL: all */
     int64_t before_end_us;         /* checkpoint.beforeEnd; 0: none */
+    int64_t ttl_us;                /* cleanup.ttlAfterFinish; 0: the default */
+    int64_t pod_ttl_us;            /* cleanup.podTTL */
+    const char *keep_pods;         /* cleanup.keepPods: all, failed or none; NULL: all */
     const char *rendezvous;        /* torch, mpi, ray, none; NULL: torch or none, by its GPUs */
     uint32_t rendezvous_port;      /* 0: the default */
     bool is_one_process;           /* rendezvous.processes: pod */

@@ -379,6 +379,16 @@ static void put_rendezvous(struct arena *a, struct document *d, const Queued__V1
     put_nonempty(a, d, "rendezvous", rendezvous);
 }
 
+static void put_cleanup(struct arena *a, struct document *d, const Queued__V1__JobSpec *m)
+{
+    struct document *cleanup = document_map(a);
+
+    put_duration(a, cleanup, "ttlAfterFinish", m->has_ttl_us, m->ttl_us);
+    put_duration(a, cleanup, "podTTL", m->has_pod_ttl_us, m->pod_ttl_us);
+    document_put_text(a, cleanup, "keepPods", m->keep_pods);
+    put_nonempty(a, d, "cleanup", cleanup);
+}
+
 static void put_checkpoint(struct arena *a, struct document *d, const Queued__V1__JobSpec *m)
 {
     struct document *checkpoint = document_map(a);
@@ -451,6 +461,7 @@ struct document *spec_doc_body(struct arena *a, const Queued__V1__JobSpec *m)
     put_nonempty(a, d, "failurePolicy", failure_policy(a, m));
     put_checkpoint(a, d, m);
     put_rendezvous(a, d, m);
+    put_cleanup(a, d, m);
     return d;
 }
 

@@ -240,6 +240,11 @@ static void pack_times(Queued__V1__JobSpec *m, const struct queued_spec *s)
     m->checkpoint_signal = text(s->checkpoint_signal);
     m->checkpoint_path = text(s->checkpoint_path);
     m->checkpoint_target = text(s->checkpoint_target);
+    m->has_ttl_us = s->ttl_us > 0;
+    m->ttl_us = (uint64_t)s->ttl_us;
+    m->has_pod_ttl_us = s->pod_ttl_us > 0;
+    m->pod_ttl_us = (uint64_t)s->pod_ttl_us;
+    m->keep_pods = text(s->keep_pods);
     m->rendezvous = text(s->rendezvous);
     m->has_rendezvous_port = s->rendezvous_port > 0;
     m->rendezvous_port = s->rendezvous_port;

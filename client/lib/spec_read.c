@@ -400,6 +400,29 @@ static int read_target(const struct yaml_at *at, void *out, struct err *err)
     return 0;
 }
 
+static int read_keep_pods(const struct yaml_at *at, void *out, struct err *err)
+{
+    const char *s;
+
+    if (yaml_string(at, &s, err))
+        return -1;
+    if (strcmp(s, "all") != 0 && strcmp(s, "failed") != 0 && strcmp(s, "none") != 0)
+        return yaml_fail(at, err, "\"%.40s\" is none of all, failed, none", s);
+    *(const char **)out = strcmp(s, "all") == 0 ? NULL : s;
+    return 0;
+}
+
+static const struct yaml_field cleanup_fields[] = {
+    {"ttlAfterFinish", read_duration, offsetof(struct spec_draft, spec.ttl_us), false, NULL},
+    {"podTTL", read_duration, offsetof(struct spec_draft, spec.pod_ttl_us), false, NULL},
+    {"keepPods", read_keep_pods, offsetof(struct spec_draft, spec.keep_pods), false, NULL},
+};
+
+int read_cleanup(const struct yaml_at *at, void *draft, struct err *err)
+{
+    return yaml_walk(at, cleanup_fields, ARRAY_LEN(cleanup_fields), draft, err);
+}
+
 static const struct yaml_field checkpoint_fields[] = {
     {"grace", read_duration, offsetof(struct spec_draft, spec.checkpoint_grace_us), false, NULL},
     {"signal", read_signal, offsetof(struct spec_draft, spec.checkpoint_signal), false, NULL},

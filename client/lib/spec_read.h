@@ -54,6 +54,7 @@ int read_namespace(const struct yaml_at *at, void *draft, struct err *err);
 int read_labels(const struct yaml_at *at, void *draft, struct err *err);
 int read_annotations(const struct yaml_at *at, void *draft, struct err *err);
 int read_submit_key(const struct yaml_at *at, void *draft, struct err *err);
+int read_cleanup(const struct yaml_at *at, void *draft, struct err *err);
 int read_checkpoint(const struct yaml_at *at, void *draft, struct err *err);
 int read_preemptible(const struct yaml_at *at, void *draft, struct err *err);
 int read_array(const struct yaml_at *at, void *draft, struct err *err);

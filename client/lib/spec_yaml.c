@@ -477,7 +477,7 @@ static const struct yaml_field spec_fields[] = {
     {"onPreemption", read_on_preemption, SPEC(on_preemption), false, NULL},
     {"elastic", read_elastic, 0, false, NULL},
     {"array", read_array, 0, false, NULL},
-    {"cleanup", NULL, 0, false, SPEC_LATER},
+    {"cleanup", read_cleanup, 0, false, NULL},
     {"logs", NULL, 0, false, SPEC_LATER},
     {"disruption", read_disruption, 0, false, NULL},
     {"utilizationPolicy", NULL, 0, false, SPEC_LATER},

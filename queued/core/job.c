@@ -116,6 +116,16 @@ void job_destroy(struct job *j)
     free(j);
 }
 
+void job_set_cleanup(struct job *j, const struct spec *s)
+{
+    j->ttl_us = s->ttl_us ? s->ttl_us : JOB_KEEP_RECORD_S * USEC_PER_SEC;
+    j->pod_ttl_us = s->pod_ttl_us ? s->pod_ttl_us : JOB_KEEP_PODS_S * USEC_PER_SEC;
+    if (j->pod_ttl_us > j->ttl_us)
+        j->pod_ttl_us = j->ttl_us;
+    j->drops_pods = s->keep_pods && strcmp(s->keep_pods, "none") == 0;
+    j->drops_good_pods = s->keep_pods && strcmp(s->keep_pods, "failed") == 0;
+}
+
 void job_set_completion(struct job *j, const struct spec *spec)
 {
     j->leader = (uint8_t)spec_leader(spec);

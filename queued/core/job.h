@@ -186,6 +186,10 @@ struct job {
     bool ends_saved;              /* checkpoint.exitZero: done */
     bool is_asked;                /* to save, before its pods get SIGTERM: checkpoint.signal */
     usec_t before_end_us;         /* checkpoint.beforeEnd; 0 none */
+    usec_t ttl_us;                /* its record stays this long after the end */
+    usec_t pod_ttl_us;            /* and its finished pods, if they are kept */
+    bool drops_pods;              /* cleanup.keepPods: none */
+    bool drops_good_pods;         /* or failed: they stay if the job has not succeeded */
     bool is_told;                 /* Running, and was asked so before its end */
     usec_t checkpointed_at;       /* as it said; 0 never */
     struct job_array *array;      /* a job array: it has no pods of its own; owned, NULL none */
@@ -253,6 +257,7 @@ struct job_id job_spec_id(const struct job *j);
 /* Index of a pod in its names: the indices of an array follow each other. */
 uint32_t job_pod_index(const struct job *j, const struct member *m);
 /* What of its spec says when it has ended. */
+void job_set_cleanup(struct job *j, const struct spec *s); /* what is kept after its end */
 void job_set_completion(struct job *j, const struct spec *spec);
 /* The member whose exit code is its own; NULL: none leads, or there are no members. */
 const struct member *job_leader(const struct job *j);

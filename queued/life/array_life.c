@@ -52,6 +52,10 @@ static struct job *job_for(struct state *s, const struct job *parent, uint32_t i
     j->ends_saved = parent->ends_saved;
     j->is_asked = parent->is_asked;
     j->before_end_us = parent->before_end_us;
+    j->ttl_us = parent->ttl_us;
+    j->pod_ttl_us = parent->pod_ttl_us;
+    j->drops_pods = parent->drops_pods;
+    j->drops_good_pods = parent->drops_good_pods;
     j->failure = failure_copy(parent->failure);
     j->leader = parent->leader;
     j->ends_with_leader = parent->ends_with_leader;

@@ -189,7 +189,7 @@ void facts_pod_seen(struct state *s, const struct pod_fact *pod, struct effects 
             return;
         }
         if (is_over(pod) && j->has_pods)
-            return; /* kept for its log until JOB_KEEP_PODS_S */
+            return; /* kept for its log, for cleanup.podTTL */
     }
     if (pod->job.v) {
         stray_seen(s, j, pod, fx);

@@ -362,6 +362,7 @@ static struct job *job_from(struct state *s, const struct ev_submit *ev)
     j->before_end_us = spec->before_end_us;
     j->failure = failure_of(&spec->failure);
     job_set_completion(j, spec);
+    job_set_cleanup(j, spec);
     j->array = array_of(spec);
     memcpy(j->digest, ev->digest, sizeof(j->digest));
     j->state = spec->is_held ? JOB_HELD : JOB_PENDING;

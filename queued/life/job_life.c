@@ -190,11 +190,19 @@ static bool may_be_late(const struct job *j)
 
 usec_t job_keep_until(const struct state *s, const struct job *j)
 {
-    usec_t at = j->ended_at + (j->array_id.v ? JOB_KEEP_PODS_S : JOB_KEEP_RECORD_S) * USEC_PER_SEC;
+    usec_t hour = JOB_KEEP_PODS_S * USEC_PER_SEC; /* of an index: its array has the rest */
+    usec_t at = j->ended_at + (j->array_id.v && j->ttl_us > hour ? hour : j->ttl_us);
 
     if (j->array && j->array->n_kept && at <= s->now)
         return s->now + 60 * USEC_PER_SEC; /* time has made a jump: its indices go first */
     return at;
+}
+
+static usec_t keep_pods_us(const struct job *j)
+{
+    bool drops = j->drops_pods || (j->drops_good_pods && j->state == JOB_SUCCEEDED);
+
+    return drops ? 0 : j->pod_ttl_us;
 }
 
 /* When a claim is given up whatever its victims do. */
@@ -208,7 +216,7 @@ void job_set_timer(struct state *s, struct job *j)
     usec_t at = 0; /* the other states end by facts; nothing of theirs is left to time */
 
     if (job_state_is_terminal(j->state)) {
-        at = j->has_pods ? j->ended_at + JOB_KEEP_PODS_S * USEC_PER_SEC : job_keep_until(s, j);
+        at = j->has_pods ? j->ended_at + keep_pods_us(j) : job_keep_until(s, j);
     } else if (j->state == JOB_RUNNING) {
         elastic_watch(s, j);
         at = job_run_end(j);

@@ -103,9 +103,4 @@ void job_node_lost(struct state *s, struct job *j, uint32_t node_ix, struct effe
 
 #define CHECKPOINT_SAVE_US (60 * USEC_PER_SEC) /* heartbeats in between are kept in memory */
 
-enum {
-    JOB_KEEP_PODS_S = 3600,       /* finished pods stay this long after the end */
-    JOB_KEEP_RECORD_S = 72 * 3600 /* ttlAfterFinish */
-};
-
 #endif

@@ -272,6 +272,7 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     job->before_end_us = spec->before_end_us;
     job->failure = failure_of(&spec->failure);
     job_set_completion(job, spec);
+    job_set_cleanup(job, spec);
     if (job->id.v > s->meta.last_id.v)
         s->meta.last_id = job->id;
     intake_add_job(s, job);

@@ -166,6 +166,9 @@ static const struct rpc_rule spec_rules[] = {
     {"rendezvous_port", RULE_NUMBER, 0, UINT16_MAX, 1},
     {"one_process", RULE_NUMBER, 0, 1, 1},
     {"world_of_nodes", RULE_NUMBER, 0, 1, 1},
+    {"ttl_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"pod_ttl_us", RULE_NUMBER, 0, USEC_MAX, 1},
+    {"keep_pods", RULE_LINE, 1, 31, 1},
 };
 
 static const struct rpc_rule filter_rules[] = {

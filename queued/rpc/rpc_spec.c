@@ -223,6 +223,9 @@ struct spec *rpc_spec_from(const Queued__V1__JobSpec *m)
     s->checkpoint_path = text_from(a, m->checkpoint_path);
     s->checkpoint_target = text_from(a, m->checkpoint_target);
     s->before_end_us = (usec_t)m->before_end_us;
+    s->ttl_us = (usec_t)m->ttl_us;
+    s->pod_ttl_us = (usec_t)m->pod_ttl_us;
+    s->keep_pods = text_from(a, m->keep_pods);
     s->rendezvous = text_from(a, m->rendezvous);
     s->rendezvous_port = m->rendezvous_port;
     s->is_one_process = m->one_process;
@@ -481,6 +484,11 @@ static void checkpoint_to(const struct spec *s, Queued__V1__JobSpec *m)
     m->checkpoint_signal = rpc_text(s->checkpoint_signal);
     m->checkpoint_path = rpc_text(s->checkpoint_path);
     m->checkpoint_target = rpc_text(s->checkpoint_target);
+    m->has_ttl_us = s->ttl_us > 0;
+    m->ttl_us = (uint64_t)s->ttl_us;
+    m->has_pod_ttl_us = s->pod_ttl_us > 0;
+    m->pod_ttl_us = (uint64_t)s->pod_ttl_us;
+    m->keep_pods = rpc_text(s->keep_pods);
     m->rendezvous = rpc_text(s->rendezvous);
     m->has_rendezvous_port = s->rendezvous_port > 0;
     m->rendezvous_port = s->rendezvous_port;

@@ -80,8 +80,10 @@ enum {
     RESOURCES_MAX = 32,   /* dimensions of a resource vector */
     RESOURCES_SPARE = 12, /* of them, that names in jobs leave to what nodes have */
     NODE_GPUS_MAX = 64,
-    REQUESTS_MAX = 1000000, /* remembered answers */
-    MPI_PODS_MAX = 512,     /* of a job with rendezvous mpi: its hostfile lies in an annotation */
+    REQUESTS_MAX = 1000000,        /* remembered answers */
+    JOB_KEEP_PODS_S = 3600,        /* finished pods stay this long after the end */
+    JOB_KEEP_RECORD_S = 72 * 3600, /* cleanup.ttlAfterFinish */
+    MPI_PODS_MAX = 512, /* of a job with rendezvous mpi: its hostfile lies in an annotation */
 
     /* one turn */
     TURN_EVENTS_MAX = 1024,

@@ -209,6 +209,7 @@ struct spec *spec_copy(const struct spec *s)
     to->checkpoint_path = copy_text(a, s->checkpoint_path);
     to->checkpoint_target = copy_text(a, s->checkpoint_target);
     to->rendezvous = copy_text(a, s->rendezvous);
+    to->keep_pods = copy_text(a, s->keep_pods);
     to->completion = copy_text(a, s->completion);
     to->array_indices = copy_text(a, s->array_indices);
     to->array_params = copy_strings(a, &s->array_params);

@@ -219,6 +219,9 @@ struct spec {
     const char *checkpoint_signal;    /* a name of util/signals.h; NULL: SIGTERM */
     const char *checkpoint_path;      /* where it saves, absolute; NULL: not said */
     const char *checkpoint_target;    /* who gets the signal: "leader"; NULL: all pods */
+    usec_t ttl_us;                    /* cleanup.ttlAfterFinish; 0: JOB_KEEP_RECORD_S */
+    usec_t pod_ttl_us;                /* cleanup.podTTL; 0: JOB_KEEP_PODS_S, or ttl_us if less */
+    const char *keep_pods;            /* cleanup.keepPods: "failed", "none"; NULL: all */
     const char *rendezvous;           /* "torch", "mpi", "ray", "none"; NULL: by its GPUs */
     uint32_t rendezvous_port;         /* 0: RENDEZVOUS_PORT, of ray RAY_PORT */
     bool is_one_process;              /* rendezvous.processes: pod */

@@ -172,6 +172,26 @@ static int check_rendezvous(const struct check *c)
     return 0;
 }
 
+static int check_cleanup(const struct check *c)
+{
+    struct spec *s = c->spec;
+    const usec_t most = INT64_C(366) * 24 * 3600 * USEC_PER_SEC;
+
+    if (s->ttl_us < 0 || s->ttl_us > most)
+        return spec_bad(c, "spec.cleanup.ttlAfterFinish", "must be at most 366d");
+    if (s->pod_ttl_us < 0 ||
+        s->pod_ttl_us > (s->ttl_us ? s->ttl_us : JOB_KEEP_RECORD_S * USEC_PER_SEC))
+        return spec_bad(c, "spec.cleanup.podTTL",
+                        "is longer than ttlAfterFinish, 72h where it is not given");
+    if (s->keep_pods && !strcmp(s->keep_pods, "all"))
+        s->keep_pods = NULL;
+    if (s->keep_pods && strcmp(s->keep_pods, "failed") != 0 && strcmp(s->keep_pods, "none") != 0)
+        return spec_bad(c, "spec.cleanup.keepPods", "must be all, failed or none");
+    if (s->keep_pods && s->pod_ttl_us && !strcmp(s->keep_pods, "none"))
+        return spec_bad(c, "spec.cleanup.podTTL", "is given, and keepPods is none");
+    return 0;
+}
+
 int spec_check_failure(const struct check *c)
 {
     const struct spec_failure *f = &c->spec->failure;
@@ -190,7 +210,8 @@ int spec_check_failure(const struct check *c)
                         "is longer than backoff.max, 10m where it is not given");
     if (f->scope >= SPEC_SCOPES)
         return spec_bad(c, "spec.failurePolicy.scope", "must be gang, role or pod");
-    if (check_checkpoint(c) || check_rendezvous(c) || check_completion(c) || check_spares(c))
+    if (check_checkpoint(c) || check_rendezvous(c) || check_cleanup(c) || check_completion(c) ||
+        check_spares(c))
         return -1;
     if (f->n_rules > JOB_RULES_MAX)
         return spec_bad(c, "spec.failurePolicy.rules", "more than 32");

@@ -269,6 +269,16 @@ static void feed_rendezvous(const struct feed *f, const struct spec *s)
     feed_number(f, s->is_world_of_nodes);
 }
 
+static void feed_cleanup(const struct feed *f, const struct spec *s)
+{
+    if (!s->ttl_us && !s->pod_ttl_us && !s->keep_pods)
+        return;
+    feed_text(f, "cleanup");
+    feed_number(f, s->ttl_us);
+    feed_number(f, s->pod_ttl_us);
+    feed_text(f, s->keep_pods);
+}
+
 static void feed_completion(const struct feed *f, const struct spec *s)
 {
     if (!s->completion)
@@ -342,4 +352,5 @@ void spec_feed(const struct spec *s, void (*sink)(void *ctx, const void *p, size
     }
     feed_completion(&f, s);
     feed_rendezvous(&f, s);
+    feed_cleanup(&f, s);
 }

@@ -241,6 +241,9 @@ void store_make_spec(spec_record *r, const struct spec *s, struct arena *a)
     r->checkpoint_path = text(s->checkpoint_path);
     r->checkpoint_target = text(s->checkpoint_target);
     PACK(r, before_end_us, s->before_end_us);
+    PACK(r, ttl_us, s->ttl_us);
+    PACK(r, pod_ttl_us, s->pod_ttl_us);
+    r->keep_pods = text(s->keep_pods);
     r->rendezvous = text(s->rendezvous);
     PACK(r, rendezvous_port, s->rendezvous_port);
     PACK(r, one_process, s->is_one_process);
@@ -535,6 +538,9 @@ static struct spec *take_spec(const spec_record *r)
     s->checkpoint_path = copy(a, r->checkpoint_path);
     s->checkpoint_target = copy(a, r->checkpoint_target);
     s->before_end_us = r->before_end_us;
+    s->ttl_us = r->ttl_us;
+    s->pod_ttl_us = r->pod_ttl_us;
+    s->keep_pods = copy(a, r->keep_pods);
     s->rendezvous = copy(a, r->rendezvous);
     s->rendezvous_port = r->rendezvous_port;
     s->is_one_process = r->one_process;

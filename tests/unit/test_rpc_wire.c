@@ -491,6 +491,9 @@ static void what_a_job_says_of_its_nodes_and_its_wait_survives_the_wire(void **s
     s->checkpoint_signal = "SIGUSR1";
     s->checkpoint_path = "/ckpt";
     s->checkpoint_target = "leader";
+    s->ttl_us = 3;
+    s->pod_ttl_us = 2;
+    s->keep_pods = "failed";
     s->rendezvous = "ray";
     s->rendezvous_port = 7000;
     s->is_one_process = s->is_world_of_nodes = true;

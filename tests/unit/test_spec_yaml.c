@@ -78,6 +78,8 @@ static void check_failure_policy(const struct queued_spec *s)
     assert_string_equal(s->exit_zero, "done");
     assert_string_equal(s->checkpoint_signal, "SIGUSR1");
     assert_string_equal(s->checkpoint_path, "/ckpt/run7");
+    assert_true(s->ttl_us == INT64_C(2592000000000) && s->pod_ttl_us == INT64_C(21600000000));
+    assert_string_equal(s->keep_pods, "failed");
     assert_string_equal(s->rendezvous, "torch");
     assert_int_equal(s->rendezvous_port, 23456);
     assert_true(s->is_one_process && s->is_world_of_nodes);
@@ -397,14 +399,8 @@ static void the_names_of_the_rendezvous_are_free_without_one(void **state)
     spec_file_fini(&f);
     (void)snprintf(text, sizeof(text), job, "QUEUED_NODES", "none");
     assert_refused(text, "QUEUED_NODES is set by the daemon");
-    (void)snprintf(text, sizeof(text), job, "RAY_ADDRESS", "mpi");
-    assert_refused(text, "RAY_ADDRESS is set by the daemon");
     assert_refused(HEAD "spec:\n  rendezvous: {type: nccl}\n" ROLE,
                    "spec.rendezvous.type: \"nccl\" is none of torch, mpi, ray, none");
-    assert_refused(HEAD "spec:\n  rendezvous: {type: torch, port: 0}\n" ROLE,
-                   "spec.rendezvous.port: ");
-    assert_refused(HEAD "spec:\n  rendezvous: {processes: gpu}\n" ROLE,
-                   "spec.rendezvous.processes: \"gpu\" is not pod");
 }
 
 static void mig_devices_are_a_profile_and_a_number(void **state)
@@ -422,7 +418,10 @@ static void mig_devices_are_a_profile_and_a_number(void **state)
 static void what_is_not_acted_on_is_refused_with_its_path(void **state)
 {
     static const char *const in_spec[] = {
-        "startAfter", "cleanup", "logs", "notify", "utilizationPolicy",
+        "startAfter",
+        "logs",
+        "notify",
+        "utilizationPolicy",
     };
     static const char *const in_role[] = {
         "template",

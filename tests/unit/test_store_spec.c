@@ -37,6 +37,9 @@ static void want_told(struct spec *want, int choice)
     want->checkpoint_path = "/ckpt";
     want->checkpoint_target = "leader";
     want->before_end_us = INT64_C(600000000);
+    want->ttl_us = 3;
+    want->pod_ttl_us = 2;
+    want->keep_pods = "failed";
     want->rendezvous = "ray";
     want->rendezvous_port = 7000;
     want->is_one_process = choice == SPEC_YES;
