@@ -116,9 +116,11 @@ static int make_spec(struct run *r, struct spec_file *ret, struct err *err)
     struct str text = {0};
     int rc = write_file(r, &text);
 
-    if (rc == 0 &&
-        (yaml_parse(&doc, "run", str_text(&text), text.len, err) || spec_yaml_load(ret, doc, err)))
-        rc = cli_usage("%s", err->text);
+    if (rc == 0 && (yaml_parse(&doc, "run", str_text(&text), text.len, err) ||
+                    spec_yaml_load(ret, doc, err))) {
+        (void)cli_usage("%s", err->text);
+        rc = -1;
+    }
     str_fini(&text);
     if (rc)
         return EXIT_USAGE;

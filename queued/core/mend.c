@@ -52,9 +52,15 @@ static bool is_kept(const struct state *s, const struct job *j, const struct mem
            replace_joins(s, j, m, cluster_node(&s->cluster, node_ix));
 }
 
+/* Where a member was, put back when hosts were looked for. */
+struct stood {
+    uint32_t node_ix;
+    enum member_phase phase;
+};
+
 /* Hosts of the lost members into their node_ix: where they were, else of spares, else near the
- * others. */
-static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was,
+ * others. What is kept for a member does not count for it on another host. */
+static bool find_hosts(const struct state *s, struct job *j, const struct stood *was,
                        struct placement_member *found)
 {
     bool fits = true;
@@ -62,10 +68,15 @@ static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was
     for (uint32_t i = 0; i < j->n_members; i++)
         if (j->members[i].mend == MEND_HOSTLESS)
             j->members[i].node_ix = IX_NONE;
-    for (uint32_t i = 0; i < j->n_members; i++)
-        if (j->members[i].mend == MEND_HOSTLESS &&
-            (is_kept(s, j, &j->members[i], was[i]) || replace_fits(s, j, &j->members[i], was[i])))
-            j->members[i].node_ix = was[i];
+    for (uint32_t i = 0; i < j->n_members; i++) {
+        struct member *m = &j->members[i];
+        uint32_t at = was[i].node_ix;
+
+        if (m->mend == MEND_HOSTLESS && (is_kept(s, j, m, at) || replace_fits(s, j, m, at)))
+            m->node_ix = at;
+        else if (m->mend == MEND_HOSTLESS)
+            m->phase = MEMBER_GONE;
+    }
     for (uint32_t i = 0; i < j->n_members && fits; i++) {
         struct member *m = &j->members[i];
 
@@ -80,19 +91,20 @@ static bool find_hosts(const struct state *s, struct job *j, const uint32_t *was
 
 bool mend_hosts(const struct state *s, struct job *j, struct ev_placed *ret)
 {
-    uint32_t *was = xcalloc(j->n_members, sizeof(*was));
+    struct stood *was = xcalloc(j->n_members, sizeof(*was));
     bool fits;
 
     *ret = (struct ev_placed){.job = j->id, .n = j->n_members};
     ret->members = xcalloc(ret->n, sizeof(*ret->members));
     for (uint32_t i = 0; i < ret->n; i++)
-        was[i] = j->members[i].node_ix;
+        was[i] = (struct stood){j->members[i].node_ix, j->members[i].phase};
     fits = find_hosts(s, j, was, ret->members);
     for (uint32_t i = 0; i < ret->n; i++) {
         struct member *m = &j->members[i];
 
         ret->members[i].node_ix = m->mend == MEND_HOSTLESS ? m->node_ix : IX_NONE;
-        m->node_ix = was[i];
+        m->node_ix = was[i].node_ix;
+        m->phase = was[i].phase;
     }
     free(was);
     if (!fits)

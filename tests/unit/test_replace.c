@@ -236,6 +236,33 @@ static void lost_pods_of_two_roles_get_one_host_only_if_both_fit(void **state)
     check(c);
 }
 
+/* Each was kept its own host, which then takes no more work, and there is one other. */
+static void what_is_kept_for_two_lost_pods_does_not_count_elsewhere(void **state)
+{
+    struct core *c = *state;
+    struct spec *s = site_spec("job", 1, 8);
+    struct job *j;
+
+    (void)placed(c, 1, NULL);
+    site_role(s, "five", 1, 5);
+    site_role(s, "four", 1, 4);
+    s->failure.scope = SPEC_SCOPE_POD;
+    j = core_running(c, s);
+    for (uint32_t i = 1; i < 3; i++) {
+        core_gone(c, j, i);
+        assert_int_equal(j->members[i].phase, MEMBER_KEPT);
+        cordon(c, host(c, j, i), true);
+    }
+    core_node(c, site_node("n4", "b0", "r0", SITE_H100, 8));
+    assert_int_equal(core_cycle(c), 0);
+    assert_int_equal(j->members[1].phase, MEMBER_KEPT);
+    check(c);
+    cordon(c, host(c, j, 2), false);
+    assert_int_equal(core_cycle(c), 1);
+    assert_string_equal(host(c, j, 1), "n4");
+    check(c);
+}
+
 #define WITH(f) cmocka_unit_test_setup_teardown(f, core_set_up, core_tear_down)
 
 int main(void)
@@ -250,6 +277,7 @@ int main(void)
         WITH(hosts_are_replaced_only_so_many_times),
         WITH(a_member_that_was_seen_bound_is_not_moved),
         WITH(lost_pods_of_two_roles_get_one_host_only_if_both_fit),
+        WITH(what_is_kept_for_two_lost_pods_does_not_count_elsewhere),
         WITH(members_that_move_in_one_turn_are_told_of_by_one_start),
     };
 
