@@ -55,7 +55,7 @@ static bool is_kept(const struct state *s, const struct job *j, const struct mem
 /* Where a member was, put back when hosts were looked for. */
 struct stood {
     uint32_t node_ix;
-    enum member_phase phase;
+    uint8_t phase; /* enum member_phase */
 };
 
 /* Hosts of the lost members into their node_ix: where they were, else of spares, else near the
