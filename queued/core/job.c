@@ -116,21 +116,54 @@ void job_destroy(struct job *j)
     free(j);
 }
 
-void job_set_cleanup(struct job *j, const struct spec *s)
+/* NULL is none of them. */
+static bool is_word(const char *text, const char *word)
+{
+    return text && strcmp(text, word) == 0;
+}
+
+/* What is kept after its end. */
+static void set_cleanup(struct job *j, const struct spec *s)
 {
     j->ttl_us = s->ttl_us ? s->ttl_us : JOB_KEEP_RECORD_S * USEC_PER_SEC;
     j->pod_ttl_us = s->pod_ttl_us ? s->pod_ttl_us : JOB_KEEP_PODS_S * USEC_PER_SEC;
     if (j->pod_ttl_us > j->ttl_us)
         j->pod_ttl_us = j->ttl_us;
-    j->drops_pods = s->keep_pods && strcmp(s->keep_pods, "none") == 0;
-    j->drops_good_pods = s->keep_pods && strcmp(s->keep_pods, "failed") == 0;
+    j->drops_pods = is_word(s->keep_pods, "none");
+    j->drops_good_pods = is_word(s->keep_pods, "failed");
 }
 
-void job_set_completion(struct job *j, const struct spec *spec)
+void job_set_terms(struct job *j, const struct spec *s)
 {
-    j->leader = (uint8_t)spec_leader(spec);
-    j->ends_with_leader = spec->completion && strcmp(spec->completion, "leader") == 0;
-    j->done_least = spec->completion_min;
+    j->deadline_at = s->deadline_us;
+    j->ends_preempted = is_word(s->on_preemption, "end");
+    j->is_movable = s->is_movable;
+    j->ends_saved = is_word(s->exit_zero, "done");
+    j->is_asked = s->checkpoint_signal != NULL;
+    j->before_end_us = s->before_end_us;
+    j->failure = failure_of(&s->failure);
+    j->leader = (uint8_t)spec_leader(s);
+    j->ends_with_leader = is_word(s->completion, "leader");
+    j->done_least = s->completion_min;
+    set_cleanup(j, s);
+}
+
+void job_share_terms(struct job *j, const struct job *of)
+{
+    j->deadline_at = of->deadline_at;
+    j->ends_preempted = of->ends_preempted;
+    j->is_movable = of->is_movable;
+    j->ends_saved = of->ends_saved;
+    j->is_asked = of->is_asked;
+    j->before_end_us = of->before_end_us;
+    j->failure = failure_copy(of->failure);
+    j->leader = of->leader;
+    j->ends_with_leader = of->ends_with_leader;
+    j->done_least = of->done_least;
+    j->ttl_us = of->ttl_us;
+    j->pod_ttl_us = of->pod_ttl_us;
+    j->drops_pods = of->drops_pods;
+    j->drops_good_pods = of->drops_good_pods;
 }
 
 const struct member *job_leader(const struct job *j)

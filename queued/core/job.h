@@ -256,9 +256,11 @@ const char *job_waits_words(char buf[JOB_WAITS_TEXT], const struct job *j);
 struct job_id job_spec_id(const struct job *j);
 /* Index of a pod in its names: the indices of an array follow each other. */
 uint32_t job_pod_index(const struct job *j, const struct member *m);
-/* What of its spec says when it has ended. */
-void job_set_cleanup(struct job *j, const struct spec *s); /* what is kept after its end */
-void job_set_completion(struct job *j, const struct spec *spec);
+/* What its spec says of its life, and is read there anew at a start: how it ends, what failures and
+ * preemption mean, what is kept. Of a job that has none of it yet. */
+void job_set_terms(struct job *j, const struct spec *s);
+/* The same, for an index, as its array has it. */
+void job_share_terms(struct job *j, const struct job *of);
 /* The member whose exit code is its own; NULL: none leads, or there are no members. */
 const struct member *job_leader(const struct job *j);
 /* The member of a role and such an index, or NULL. */

@@ -571,9 +571,13 @@ void job_resume(struct state *s, struct job *j, struct effects *fx)
         if (elastic_is_growing(j) || j->lost_at || j->is_told ||
             (j->state == JOB_STARTING && j->demand->has_after))
             (void)effects_add(fx, EFFECT_GANG_START, j->id);
-        for (uint32_t i = 0; i < j->n_members; i++)
-            if (!mended_resume(j, &j->members[i], fx) && lost_meanwhile(j, &j->members[i]))
-                job_member_gone(s, j, &j->members[i], lost_meanwhile(j, &j->members[i]), fx);
+        for (uint32_t i = 0; i < j->n_members; i++) {
+            struct member *m = &j->members[i];
+            const char *why = mended_resume(j, m, fx) ? NULL : lost_meanwhile(j, m);
+
+            if (why)
+                job_member_gone(s, j, m, why, fx);
+        }
     }
     later_look(j, fx);
 }

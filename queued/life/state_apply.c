@@ -260,19 +260,11 @@ int state_load_job(struct state *s, struct job *job, const struct spec *spec, st
     relax_init(s, job, spec);
     mended_load_spares(job);
     later_mark(job);
-    job->deadline_at = spec->deadline_us;
     if (job_state_is_active(job->state)) /* as it was when it was decided */
         relax_look(s, job, job->attempt_at);
     job->tenant_ix = settings_tenant(s->settings, job->tenant);
     job->is_resumed = false;
-    job->ends_preempted = spec->on_preemption && strcmp(spec->on_preemption, "end") == 0;
-    job->is_movable = spec->is_movable;
-    job->ends_saved = spec->exit_zero && strcmp(spec->exit_zero, "done") == 0;
-    job->is_asked = spec->checkpoint_signal != NULL;
-    job->before_end_us = spec->before_end_us;
-    job->failure = failure_of(&spec->failure);
-    job_set_completion(job, spec);
-    job_set_cleanup(job, spec);
+    job_set_terms(job, spec);
     if (job->id.v > s->meta.last_id.v)
         s->meta.last_id = job->id;
     intake_add_job(s, job);
