@@ -10,6 +10,7 @@
 
 #include "config_doubts.h"
 #include "daemon.h"
+#include "reconfig.h"
 #include "store/store_lmdb.h"
 #include "util/log.h"
 
@@ -138,12 +139,6 @@ static void print_doubt(const void *ctx, const char *text)
     (void)fprintf(stderr, "%s: warning: %s\n", o->config, text);
 }
 
-static void log_doubt(const void *ctx, const char *text)
-{
-    (void)ctx;
-    log_warn("the configuration says what can hardly be meant", "doubt=\"%s\"", text);
-}
-
 static int carry_out(const struct options *o)
 {
     struct config *c = NULL;
@@ -158,12 +153,13 @@ static int carry_out(const struct options *o)
         return fail(EXIT_CONFIG, err.text);
     if (o->mode == MODE_PRINT)
         return print_config(c);
-    (void)config_doubts(&c->settings, o->mode == MODE_CHECK ? print_doubt : log_doubt, o);
     if (o->mode == MODE_CHECK) {
+        (void)config_doubts(&c->settings, print_doubt, o);
         printf("%s: good\n", o->config);
         config_destroy(c);
         return 0;
     }
+    reconfig_log_doubts(&c->settings);
     return run(o->config, c);
 }
 

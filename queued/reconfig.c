@@ -122,6 +122,11 @@ static void log_doubt(const void *ctx, const char *text)
     log_warn("the configuration says what can hardly be meant", "doubt=\"%s\"", text);
 }
 
+void reconfig_log_doubts(const struct settings *s)
+{
+    (void)config_doubts(s, log_doubt, NULL);
+}
+
 void reconfig_taken(struct reconfig *r, uint64_t generation)
 {
     for (size_t i = 0; i < r->changes.list.n; i++) {
@@ -130,7 +135,7 @@ void reconfig_taken(struct reconfig *r, uint64_t generation)
         log_info("configuration changed", "key=%s was=\"%s\" now=\"%s\"", c->path,
                  c->was ? c->was : "", c->now ? c->now : "");
     }
-    (void)config_doubts(&r->next->settings, log_doubt, r);
+    reconfig_log_doubts(&r->next->settings);
     log_info("the configuration was reloaded", "file=%s generation=%" PRIu64 " changes=%zu",
              r->path, generation, r->changes.list.n);
     if (r->now != r->boot)

@@ -42,6 +42,8 @@ void reconfig_init(struct reconfig *r, const char *path, struct config *boot, st
 void reconfig_fini(struct reconfig *r);
 /* Once a second: has the file changed, and stands it still? Or at once, asked: read it. */
 void reconfig_look(struct reconfig *r, bool is_asked);
+/* Warn of what is good and can hardly be meant: at the start, and of each that is taken over. */
+void reconfig_log_doubts(const struct settings *s);
 /* The core has taken the next one over, and that is stored. */
 void reconfig_taken(struct reconfig *r, uint64_t generation);
 
