@@ -284,3 +284,13 @@ int core_tear_down(void **state)
         (void)fprintf(stderr, "%s\n", err.text);
     return rc;
 }
+
+struct estimate core_estimate(const struct core *c, const struct job *j)
+{
+    struct estimates *e = estimates_create();
+    struct estimate ret;
+
+    estimate_of(e, c->state, j, c->now, &ret);
+    estimates_destroy(e);
+    return ret;
+}

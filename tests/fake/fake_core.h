@@ -8,6 +8,7 @@
 #define QUEUED_FAKE_CORE_H
 
 #include "core/state.h"
+#include "view/estimate.h"
 
 #include "fake_site.h"
 
@@ -59,5 +60,7 @@ const struct effect *core_last(const struct core *c, enum effect_kind kind);
 void core_forget(struct core *c);
 /* The job of a spec, placed in one decision, its pods seen Running. */
 struct job *core_running(struct core *c, struct spec *spec);
+/* When it will start, by a plan made now. */
+struct estimate core_estimate(const struct core *c, const struct job *j);
 
 #endif

@@ -23,16 +23,6 @@ static struct spec *hours(const char *indices, uint32_t parallel)
     return s;
 }
 
-static struct estimate ask(struct core *c, const struct job *j)
-{
-    struct estimates *e = estimates_create();
-    struct estimate ret;
-
-    estimate_of(e, c->state, j, c->now, &ret);
-    estimates_destroy(e);
-    return ret;
-}
-
 /* Each index runs for its hour: start what is placed, end what is over, until nothing is left. */
 static void happen(struct core *c, const struct job *a, usec_t *ret_last, usec_t *ret_end)
 {
@@ -81,7 +71,7 @@ static void the_end_of_an_array_is_predicted_as_it_comes(void **state)
             if (array_job(c, a, k)->state == JOB_BINDING)
                 array_run(c, array_job(c, a, k));
         array_check(c);
-        e = ask(c, a);
+        e = core_estimate(c, a);
         assert_int_equal(e.kind, ESTIMATE_START);
         assert_near(e.at, c->now + HOUR - USEC_PER_SEC); /* the first that waits */
         happen(c, a, &last, &end);
@@ -101,12 +91,12 @@ static void held_indices_are_not_in_the_estimate(void **state)
     array_run(c, array_job(c, a, 0));
     assert_int_equal(array_ask(c, a, VERB_HOLD, "1-7").code, ERR_OK);
     array_cycle(c);
-    e = ask(c, a);
+    e = core_estimate(c, a);
     assert_near(e.last_at, c->now + 2 * (HOUR - USEC_PER_SEC));
     assert_near(e.end_at, c->now + 3 * (HOUR - USEC_PER_SEC));
     assert_int_equal(array_ask(c, a, VERB_HOLD, NULL).code, ERR_OK); /* and none of a held array */
     array_cycle(c);
-    assert_int_equal(ask(c, a).kind, ESTIMATE_NONE);
+    assert_int_equal(core_estimate(c, a).kind, ESTIMATE_NONE);
 }
 
 static void a_job_behind_an_array_waits_for_its_indices(void **state)
@@ -121,7 +111,7 @@ static void a_job_behind_an_array_waits_for_its_indices(void **state)
     core_pass(c, USEC_PER_SEC); /* its indices are as old as their array */
     later = array_submitted(c, site_spec("later", 1, 8));
     array_cycle(c);
-    e = ask(c, later);
+    e = core_estimate(c, later);
     assert_int_equal(e.kind, ESTIMATE_START);
     assert_near(e.at, c->now + 2 * (HOUR - USEC_PER_SEC)); /* four more go before it */
 }
@@ -135,7 +125,7 @@ static void an_array_too_long_for_the_plan_still_has_a_start(void **state)
     array_cycle(c);
     for (uint32_t k = 0; k < 4; k++)
         array_run(c, array_job(c, a, k));
-    e = ask(c, a);
+    e = core_estimate(c, a);
     assert_int_equal(e.kind, ESTIMATE_START);
     assert_near(e.at, c->now + HOUR - USEC_PER_SEC);
     assert_int_equal(e.last_at, 0);

@@ -48,16 +48,6 @@ static void run(struct core *c, int64_t seconds)
     assert_int_equal(j->state, JOB_SUCCEEDED);
 }
 
-static struct estimate ask(struct core *c, const struct job *j)
-{
-    struct estimates *e = estimates_create();
-    struct estimate ret;
-
-    estimate_of(e, c->state, j, c->now, &ret);
-    estimates_destroy(e);
-    return ret;
-}
-
 static void five_runs_tell_what_is_usual(void **state)
 {
     struct core *c = *state;
@@ -122,20 +112,20 @@ static void a_start_is_predicted_by_both(void **state)
     began = running->running_at;
     waiting = core_job(c, core_submit(c, all_of_it()));
     (void)core_cycle(c);
-    e = ask(c, waiting);
+    e = core_estimate(c, waiting);
     assert_int_equal(e.kind, ESTIMATE_START);
     assert_int_equal(e.at, began + HOUR);
     assert_int_equal(e.usual_at, 0);
     for (int i = 0; i < PACE_RUNS_MIN; i++)
         tenant_ran(&c->state->tenants, 0, 1001, 4000);
-    e = ask(c, waiting);
+    e = core_estimate(c, waiting);
     assert_int_equal(e.at, began + HOUR);
     assert_int_equal(e.usual_at, began + HOUR / 4);
     assert_string_equal(estimate_usual_text(text, &e),
                         "if gangs run as long as usual in their tenants (in its own: 25.0 % of "
                         "maxRuntime) and nothing new arrives");
     core_pass(c, HOUR / 4); /* it lasts longer than usual */
-    e = ask(c, waiting);
+    e = core_estimate(c, waiting);
     assert_int_equal(e.usual_at, began + HOUR);
 }
 

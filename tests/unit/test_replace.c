@@ -208,10 +208,10 @@ static void cordon(struct core *c, const char *node, bool is_cordoned)
     core_node(c, fact);
 }
 
-/* Of 5 and 4 GPUs, on nodes that take no work when they are lost; then one does. */
-static void lost_pods_of_two_roles_get_one_host_only_if_both_fit(void **state)
+/* One fills a node; of the other, pods of 5 and 4 GPUs stand apart, and each is made again alone.
+ */
+static struct job *five_and_four(struct core *c)
 {
-    struct core *c = *state;
     struct spec *s = site_spec("job", 1, 8);
     struct job *j;
 
@@ -221,6 +221,15 @@ static void lost_pods_of_two_roles_get_one_host_only_if_both_fit(void **state)
     s->failure.scope = SPEC_SCOPE_POD;
     j = core_running(c, s);
     assert_int_not_equal(j->members[1].node_ix, j->members[2].node_ix);
+    return j;
+}
+
+/* On nodes that take no work when they are lost; then one does. */
+static void lost_pods_of_two_roles_get_one_host_only_if_both_fit(void **state)
+{
+    struct core *c = *state;
+    struct job *j = five_and_four(c);
+
     for (uint32_t i = 1; i < 3; i++) {
         cordon(c, host(c, j, i), true);
         core_gone(c, j, i);
@@ -240,14 +249,8 @@ static void lost_pods_of_two_roles_get_one_host_only_if_both_fit(void **state)
 static void what_is_kept_for_two_lost_pods_does_not_count_elsewhere(void **state)
 {
     struct core *c = *state;
-    struct spec *s = site_spec("job", 1, 8);
-    struct job *j;
+    struct job *j = five_and_four(c);
 
-    (void)placed(c, 1, NULL);
-    site_role(s, "five", 1, 5);
-    site_role(s, "four", 1, 4);
-    s->failure.scope = SPEC_SCOPE_POD;
-    j = core_running(c, s);
     for (uint32_t i = 1; i < 3; i++) {
         core_gone(c, j, i);
         assert_int_equal(j->members[i].phase, MEMBER_KEPT);
